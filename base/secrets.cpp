@@ -118,8 +118,8 @@ std::optional<Span> assignment(std::string_view text, std::size_t at) {
     std::size_t end = at + 1;
     while (end < text.size() && !is_space(text[end])) ++end;
     auto const value = text.substr(at + 1, end - at - 1);
-    bool const told = value.empty() || is_secret_digest(value) || value.starts_with(kRedacted);
-    return told ? std::nullopt : std::optional(Span{at + 1, end});
+    bool const is_shown = value.empty() || is_secret_digest(value) || value.starts_with(kRedacted);
+    return is_shown ? std::nullopt : std::optional(Span{at + 1, end});
 }
 
 std::optional<Span> secret_at(std::string_view text, std::size_t at) {
@@ -200,8 +200,8 @@ bool is_secret_digest(std::string_view value) {
 }
 
 std::string shown_value(std::string_view key, std::string_view name, std::string_view value) {
-    bool const told = is_secret_digest(value) || !is_secret(name, value);
-    return told ? std::string(value) : secret_digest(key, value);
+    bool const is_shown = is_secret_digest(value) || !is_secret(name, value);
+    return is_shown ? std::string(value) : secret_digest(key, value);
 }
 
 void Redactor::add(std::string_view value) {

@@ -248,17 +248,17 @@ bool is_sane(RunView const& view, MergedSteps const& steps) {
            steps.ranks.size() == steps.bucket.size();
 }
 
-void take_node(RunView& view, NodeReport const& told) {
-    NodeView& node = view.node_views[static_cast<std::size_t>(told.node)];
-    node.steps_done = std::max(node.steps_done, told.next_step);
-    node.step_time_s = told.step_time_s;
-    node.arrival_s = told.arrival_s;
-    node.exposed_comm_s = told.exposed_comm_s;
-    bool const is_told = told.latest_local_rank >= 0;
-    int const first_rank = told.node * view.status.ranks_per_node;
-    node.latest_rank = is_told ? first_rank + told.latest_local_rank : -1;
-    node.rss_bytes = bytes_of(told.rss_bytes);
-    node.peak_allocated_bytes = bytes_of(told.peak_allocated_bytes);
+void take_node(RunView& view, NodeReport const& report) {
+    NodeView& node = view.node_views[static_cast<std::size_t>(report.node)];
+    node.steps_done = std::max(node.steps_done, report.next_step);
+    node.step_time_s = report.step_time_s;
+    node.arrival_s = report.arrival_s;
+    node.exposed_comm_s = report.exposed_comm_s;
+    bool const is_known = report.latest_local_rank >= 0;
+    int const first_rank = report.node * view.status.ranks_per_node;
+    node.latest_rank = is_known ? first_rank + report.latest_local_rank : -1;
+    node.rss_bytes = bytes_of(report.rss_bytes);
+    node.peak_allocated_bytes = bytes_of(report.peak_allocated_bytes);
 }
 
 void take_steps(RunView& view, MergedSteps const& steps, std::vector<NodeReport> const& nodes,
@@ -268,8 +268,8 @@ void take_steps(RunView& view, MergedSteps const& steps, std::vector<NodeReport>
     view.node_views.resize(view.status.nodes.size());
     for (NodeReport const& each : nodes) take_node(view, each);
     bool const trains = !view.status.rehearsal && !view.status.encoding;
-    bool const told = trains && steps.columns.contains("loss");
-    view.has_loss = view.has_loss || told;
+    bool const gives_loss = trains && steps.columns.contains("loss");
+    view.has_loss = view.has_loss || gives_loss;
     for (std::size_t i = 0; i < steps.bucket.size(); ++i) {
         add_step(view, step_of(steps, i));
         smooth(view);
@@ -293,8 +293,8 @@ void on(RunView& view, MergedSteps const& steps, std::int64_t wall_us) {
 
 void on(RunView& view, MetricChunk const& chunk, std::int64_t wall_us) {
     bool const of_one_node = chunk.ranks <= view.status.ranks_per_node;
-    auto const told = node_report_of(chunk, view.status.ranks_per_node);
-    if (of_one_node) take_steps(view, merged_steps_of(chunk), {told}, wall_us);
+    auto const report = node_report_of(chunk, view.status.ranks_per_node);
+    if (of_one_node) take_steps(view, merged_steps_of(chunk), {report}, wall_us);
 }
 
 void on(RunView& view, NodeHealth const& event, std::int64_t) {

@@ -105,9 +105,10 @@ struct SubmittedWords {
             return add(bare, id, id.size() < line.size() ? line.substr(id.size() + 1) : "");
         }
         std::string const plain = lower(line);
-        bool const told = plain.find("submitted") != plain.npos && plain.find("job") != plain.npos;
+        bool const is_answer =
+            plain.find("submitted") != plain.npos && plain.find("job") != plain.npos;
         auto const number = plain.find_first_of("0123456789");
-        if (!told || number == plain.npos) return;
+        if (!is_answer || number == plain.npos) return;
         auto const end = plain.find_first_not_of("0123456789", number);
         bool const only =
             plain.find_first_of("0123456789", std::min(end, plain.size())) == plain.npos;

@@ -19,8 +19,8 @@ std::string compress(std::string_view text) {
 
 Result<std::string> decompress(std::string_view frame, std::size_t bytes_max) {
     unsigned long long const size = ZSTD_getFrameContentSize(frame.data(), frame.size());
-    bool const is_told = size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR;
-    if (!is_told || size > bytes_max) {
+    bool const is_known = size != ZSTD_CONTENTSIZE_UNKNOWN && size != ZSTD_CONTENTSIZE_ERROR;
+    if (!is_known || size > bytes_max) {
         return Error{Errc::corrupt, "zstd: its length is missing or above the limit"};
     }
     std::size_t const whole = ZSTD_findFrameCompressedSize(frame.data(), frame.size());

@@ -20,9 +20,9 @@ constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kExcelHint = "sep=";
 
 /// The separator of Excel's first line "sep=;", or 0.
-char separator_told(std::string_view text) {
-    bool const told = text.starts_with(kExcelHint) && text.size() > kExcelHint.size() + 1;
-    if (!told) return 0;
+char named_separator(std::string_view text) {
+    bool const is_hint = text.starts_with(kExcelHint) && text.size() > kExcelHint.size() + 1;
+    if (!is_hint) return 0;
     char const behind = text[kExcelHint.size() + 1];
     return behind == '\n' || behind == '\r' ? text[kExcelHint.size()] : '\0';
 }
@@ -31,7 +31,7 @@ char separator_told(std::string_view text) {
 
 char csv_separator(std::string_view text) {
     if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-    if (char const told = separator_told(text); told != 0) return told;
+    if (char const named = named_separator(text); named != 0) return named;
     constexpr std::string_view kSeparators = ",;\t|";
     std::array<std::size_t, kSeparators.size()> found{};
     bool quoted = false;
@@ -47,7 +47,7 @@ char csv_separator(std::string_view text) {
 
 CsvReader::CsvReader(std::string_view text, char separator) : text_(text), separator_(separator) {
     if (text_.starts_with(kByteOrderMark)) at_ = kByteOrderMark.size();
-    if (separator_told(text_.substr(at_)) == 0) return;
+    if (named_separator(text_.substr(at_)) == 0) return;
     at_ = std::min(text_.find('\n', at_), text_.size() - 1) + 1;
     ++line_;
 }

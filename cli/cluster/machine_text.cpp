@@ -145,7 +145,7 @@ std::string virtual_line(Machine const& machine) {
 std::string render_machine(Machine const& machine) {
     std::map<int, Branch> sockets;
     bool const one = machine.numa.size() == 1;
-    auto const node_of = [&](int told) { return told < 0 && one ? machine.numa[0].id : told; };
+    auto const node_of = [&](int numa) { return numa < 0 && one ? machine.numa[0].id : numa; };
     for (std::size_t i = 0; i < machine.gpus.size(); ++i) {
         MachineGpu const& gpu = machine.gpus[i];
         place(sockets[node_of(gpu.numa)], machine,

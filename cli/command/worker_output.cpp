@@ -95,9 +95,9 @@ int run_worker_and_print(Context const& context, std::vector<std::string> argume
         cli::print("{}", answer.text);
         return kExitOk;
     }
-    auto const told = summary(answer.text);
-    if (told.has_error()) return fail(kExitInternal, told.error().message);
-    cli::print("{}", *told);
+    auto const shown = summary(answer.text);
+    if (shown.has_error()) return fail(kExitInternal, shown.error().message);
+    cli::print("{}", *shown);
     return kExitOk;
 }
 

@@ -200,10 +200,10 @@ std::string detect_text(HistoryDetection const& history) {
 
 Finding finding_of(HistoryDetection const& history) {
     if (history.nodes && !history.nodes->drifted.empty()) return Finding::bad;
-    bool const series_told = std::ranges::any_of(
+    bool const series_found = std::ranges::any_of(
         history.series, [](SeriesDetection const& each) { return !each.groups.empty(); });
-    return history.nodes && (history.nodes_only || !series_told) ? finding_of(*history.nodes)
-                                                                 : finding_of(history.series);
+    return history.nodes && (history.nodes_only || !series_found) ? finding_of(*history.nodes)
+                                                                  : finding_of(history.series);
 }
 
 Finding finding_of(std::vector<SeriesDetection> const& all) {

@@ -38,16 +38,16 @@ Result<void> add_nccl_facts(fs::path const& root, Machine& machine) {
     fs::path const file = root / "nccl_topo.xml";
     if (!fs::exists(file)) return {};
     OSORA_TRY(auto const text, read_file(file, kTopologyBytesMax));
-    auto const told = topology::parse_nccl_xml(text);
-    if (told.has_error()) return Error(told.error()).in(file.string());
+    auto const parsed = topology::parse_nccl_xml(text);
+    if (parsed.has_error()) return Error(parsed.error()).in(file.string());
     for (topology::MachineGpu& gpu : machine.gpus) {
         auto const same =
-            std::ranges::find(told->gpus, gpu.address, &topology::MachineGpu::address);
-        if (same == told->gpus.end()) continue;
+            std::ranges::find(parsed->gpus, gpu.address, &topology::MachineGpu::address);
+        if (same == parsed->gpus.end()) continue;
         gpu.nvlinks = same->nvlinks;
         if (same->compute_capability > 0) gpu.compute_capability = same->compute_capability;
     }
-    machine.nvswitch |= told->nvswitch;
+    machine.nvswitch |= parsed->nvswitch;
     return {};
 }
 
@@ -182,9 +182,9 @@ Result<ClusterTopology> from_here(Context const& context, std::string const& top
     auto const& environment = context.environment;
     std::string const address = variable_or(environment, "SLURM_TOPOLOGY_ADDR", "");
     if (cluster.fabric.switches.empty() && !address.empty()) {
-        auto told = topology::parse_topology_addresses(
+        auto parsed = topology::parse_topology_addresses(
             {{address, variable_or(environment, "SLURM_TOPOLOGY_ADDR_PATTERN", "")}});
-        if (told.has_value()) cluster.fabric = std::move(*told);
+        if (parsed.has_value()) cluster.fabric = std::move(*parsed);
     }
     return cluster;
 }

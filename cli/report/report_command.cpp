@@ -36,12 +36,12 @@ Result<Rendered> run_text(db::Store& store, std::string const& wanted, ReportFor
     OSORA_TRY(auto const run, db::find_run(store, wanted));
     OSORA_TRY(auto const history, db::load_run(store, run.run_id));
     auto const report = db::analysis::run_report(history, liveness_of(run));
-    bool const told =
+    bool const is_decided =
         report.measured.steps_used > 0 || run.job == "exec" || !report.probe.nodes.empty();
     return Rendered{format == ReportFormat::html
                         ? as_page(page_of(report, run_figures(report, history)))
                         : render(report, format),
-                    told ? kExitOk : kExitUndecided};
+                    is_decided ? kExitOk : kExitUndecided};
 }
 
 Result<Rendered> series_text(db::Store& store, std::string const& name, ReportFormat format) {

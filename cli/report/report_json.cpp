@@ -211,10 +211,10 @@ json::object trend_object(std::string const& series, Detection const& trend) {
 }
 
 json::array slowest_ranks(std::vector<db::analysis::RankWork> const& ranks) {
-    constexpr std::size_t kTold = 16;
+    constexpr std::size_t kShown = 16;
     json::array array;
     for (auto const& each : ranks) {
-        if (array.size() == kTold) break;
+        if (array.size() == kShown) break;
         array.push_back(json::object{{"rank", each.rank},
                                      {"steps", each.steps},
                                      {"own_work_s", to_json(each.median_s)},

@@ -16,7 +16,7 @@ using changepoint::ChangePoint;
 using changepoint::SeriesState;
 
 constexpr double kFactorFrom = 1.5;  // changes below this are given in %
-constexpr std::size_t kSizesTold = 5;
+constexpr std::size_t kSizesShown = 5;
 
 /// "1.9x slower", "12 % faster"
 std::string compared(double before, double after) {
@@ -123,12 +123,12 @@ std::vector<std::string> trend_sentences(SeriesReport const& report) {
         auto const name = report.trends.size() > 1
                               ? fmt::format("{} on {}", report.name, short_size(report, trend))
                               : report.name;
-        bool const told =
+        bool const has_changed =
             trend.verdict.point.has_value() || regression_of(trend) != Regression::none;
-        (told ? changed : rest).push_back(trend_sentence(name, trend));
+        (has_changed ? changed : rest).push_back(trend_sentence(name, trend));
     }
     if (changed.empty() && !rest.empty()) changed.push_back(rest.front());
-    changed.resize(std::min(changed.size(), kSizesTold));
+    changed.resize(std::min(changed.size(), kSizesShown));
     return changed;
 }
 
@@ -136,7 +136,7 @@ std::vector<std::string> trend_commands(SeriesReport const& report) {
     std::vector<std::string> commands;
     for (auto const& trend : report.trends) {
         auto const pair = runs_to_compare(trend);
-        if (pair.bad == 0 || commands.size() == kSizesTold) continue;
+        if (pair.bad == 0 || commands.size() == kSizesShown) continue;
         commands.push_back(
             regression_of(trend) == Regression::suspected
                 ? fmt::format("osora submit --from {}: two slow runs of two confirm it", pair.bad)

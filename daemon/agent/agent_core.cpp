@@ -194,8 +194,8 @@ void AgentCore::Impl::tell_dropped(bool partial) {
     count_dropped();
     std::uint64_t const sum = too_fast_.steps + static_cast<std::uint64_t>(too_fast_.log_bytes) +
                               (options_.exec ? 0 : too_fast_.steps_of_ranks);
-    if (sum > told_too_fast_ && (partial || now_.monotonic >= next_too_fast_)) {
-        told_too_fast_ = sum;
+    if (sum > reported_too_fast_ && (partial || now_.monotonic >= next_too_fast_)) {
+        reported_too_fast_ = sum;
         too_fast_wait_ = 2 * too_fast_wait_;
         next_too_fast_ = now_.monotonic + too_fast_wait_;
         warn_of_steps("steps_left_out", "info",
@@ -256,10 +256,10 @@ void AgentCore::Impl::warn_of_health(std::string const& what) {
 void AgentCore::Impl::on(HealthSampled const& input) {
     sampling_.reset();
     blind_ = false;
-    auto told = health_.take(now_.monotonic, input.sample);
-    if (!told) return;
-    if (!told->alarm.empty()) warn_of_health(told->alarm);
-    report(std::move(told->record));
+    auto change = health_.take(now_.monotonic, input.sample);
+    if (!change) return;
+    if (!change->alarm.empty()) warn_of_health(change->alarm);
+    report(std::move(change->record));
 }
 
 /// A driver or a file system that hangs blocks the sampler, not the agent.

@@ -21,7 +21,7 @@ struct WorkerState {
     bool failed = false;    // its failure was reported
     bool speaks = false;    // exec: has reported a step
     int pid = 0, steps = 0;
-    int step_when_told = -1;      // its step when it got the order to stop after its step
+    int step_when_ordered = -1;   // its step when it got the order to stop after its step
     std::string failure_message;  // of WorkerFailed
     std::string cpus;             // that it is bound to
     protocol::RankHeartbeat heartbeat;
@@ -127,9 +127,9 @@ private:
         std::uint64_t steps = 0, steps_of_ranks = 0;
         std::int64_t log_bytes = 0;
     };
-    Dropped unheard_;                  // dropped while no controller was connected
-    Dropped too_fast_;                 // in attempt_: came faster than they are read or accepted
-    std::uint64_t told_too_fast_ = 0;  // steps and bytes, at the last report of them
+    Dropped unheard_;   // dropped while no controller was connected
+    Dropped too_fast_;  // in attempt_: came faster than they are read or accepted
+    std::uint64_t reported_too_fast_ = 0;  // steps and bytes, at the last report of them
     MonotonicTime next_too_fast_ = kNever, too_fast_wait_{};  // next report, pause after it
     MonotonicTime printed_since_ = kNever;  // exec: since when its program has printed, in attempt_
     bool no_steps_told_ = false;            // over the life of this agent
@@ -137,8 +137,8 @@ private:
     std::optional<protocol::LaunchWorkers> waiting_;  // until older workers have ended
 
     std::optional<protocol::StopHow> stop_;  // requested in attempt_
-    MonotonicTime told_to_stop_{};    // when the workers got the order to stop after their step
-    bool stop_reported_ = false;      // NodeStopped of attempt_
+    MonotonicTime ordered_to_stop_{};  // when the workers got the order to stop after their step
+    bool stop_reported_ = false;       // NodeStopped of attempt_
     bool lease_ended_ = false;        // this attempt's workers were stopped because the lease ended
     MonotonicTime kill_at_ = kNever;  // SIGKILL
     MonotonicTime reap_at_ = kNever;  // processes that live then count as orphaned

@@ -80,7 +80,7 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
     said_.clear();
     printed_since_ = kNever;
     unheard_ = too_fast_ = {};
-    told_too_fast_ = 0;
+    reported_too_fast_ = 0;
     too_fast_wait_ = kTooFastFirst;
     next_too_fast_ = now_.monotonic + kTooFastFirst;
     act(SpawnWorkers{order});
@@ -107,7 +107,7 @@ void AgentCore::Impl::on(WorkerSpawned const& input) {
     }
 }
 
-/// Nodes are usually alike: one report stands for all.
+/// Nodes are usually alike: one report is enough for all.
 void AgentCore::Impl::on(RanksNotBound const& input) {
     if (input.attempt != attempt_ || options_.node != 0) return;
     RunNotice notice;
@@ -322,8 +322,8 @@ void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
         if (how == StopHow::terminate) kill_at_ = now_.monotonic + options_.kill_grace;
         act(SignalWorkers{SIGTERM});
     } else {
-        told_to_stop_ = now_.monotonic;
-        for (WorkerState& each : workers_) each.step_when_told = each.heartbeat.step;
+        ordered_to_stop_ = now_.monotonic;
+        for (WorkerState& each : workers_) each.step_when_ordered = each.heartbeat.step;
         act(SendToWorkers{StopWorker{true, reason}});
     }
 }
@@ -332,8 +332,9 @@ void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
 /// the others would count as lost.
 bool AgentCore::Impl::ignores_stop(WorkerState const& worker) const {
     return stop_ == StopHow::checkpoint && !options_.exec &&
-           now_.monotonic - told_to_stop_ >= kTimeToObey && worker.heartbeat.phase == Phase::step &&
-           worker.heartbeat.step >= worker.step_when_told + kStepsToObey;
+           now_.monotonic - ordered_to_stop_ >= kTimeToObey &&
+           worker.heartbeat.phase == Phase::step &&
+           worker.heartbeat.step >= worker.step_when_ordered + kStepsToObey;
 }
 
 /// No controller commands this node any more: the workers get time to save a checkpoint, then they

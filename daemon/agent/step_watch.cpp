@@ -127,7 +127,7 @@ struct StepWatch::Followed {
     std::optional<StepIntake> intake;
     std::shared_ptr<PipeSource> records;
     std::shared_ptr<LogSource> log;  // none: the log is not read
-    LeftOut told;
+    LeftOut reported;
     bool stepped = false;       // it has reported a step
     std::int64_t printed = 0;   // bytes of its log at the last report
     MonotonicTime print_due{};  // when the next report is due
@@ -206,9 +206,9 @@ bool StepWatch::look_once() {
 
 void StepWatch::tell_left_out(Followed& rank) {
     LeftOut const now = rank.intake->left_out();
-    StepsLeftOut const since{rank.self.attempt, rank.self.rank, now.bytes - rank.told.bytes,
-                             now.steps - rank.told.steps};
-    rank.told = now;
+    StepsLeftOut const since{rank.self.attempt, rank.self.rank, now.bytes - rank.reported.bytes,
+                             now.steps - rank.reported.steps};
+    rank.reported = now;
     if (since.bytes > 0 || since.steps > 0) on_input_(since);
 }
 

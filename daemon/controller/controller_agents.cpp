@@ -211,9 +211,9 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
                 return each.step > checkpoint_step_;
             } else if constexpr (std::is_same_v<T, RunNotice>) {
                 // Ranks of another node may report steps.
-                bool const told =
+                bool const already =
                     no_steps_told_ || !step_times_.empty() || steps_.oldest() != kNever;
-                if (each.kind == kNoStepsFound && told) return false;
+                if (each.kind == kNoStepsFound && already) return false;
                 return std::ranges::find_if(replayed_notices_, [&](RunNotice const& known) {
                            return same_notice(known, each);
                        }) == replayed_notices_.end();

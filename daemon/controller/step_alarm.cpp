@@ -35,9 +35,9 @@ std::vector<double> values(std::deque<double> const& window) {
 }  // namespace
 
 std::vector<RunNotice> StepAlarm::take(protocol::MergedSteps const& steps) {
-    std::vector<RunNotice> told;
+    std::vector<RunNotice> notices;
     bool const has_node_0 = steps.first_node == 0 && !steps.next_steps.empty();
-    if (!has_node_0 || steps.attempt < attempt_) return told;
+    if (!has_node_0 || steps.attempt < attempt_) return notices;
     if (steps.attempt > attempt_) begin_attempt(steps);
     for (std::size_t i = 0; i < steps.bucket.size(); ++i) {
         step_ = steps.step0 + static_cast<int>(i);
@@ -49,11 +49,11 @@ std::vector<RunNotice> StepAlarm::take(protocol::MergedSteps const& steps) {
         double const samples = ranks > 0 ? static_cast<double>(steps.samples[i]) / ranks : 0;
         bool const warm = step_ - first_step_ >= options_.warmup_steps;
         if (warm && samples > 0 && std::isfinite(step_s) && step_s > 0) {
-            look_at_time(steps.bucket[i], step_s, samples, told);
+            look_at_time(steps.bucket[i], step_s, samples, notices);
         }
-        if (steps.columns.contains("loss")) look_at_loss(value_at(steps, "loss", i), told);
+        if (steps.columns.contains("loss")) look_at_loss(value_at(steps, "loss", i), notices);
     }
-    return told;
+    return notices;
 }
 
 void StepAlarm::begin_attempt(protocol::MergedSteps const& steps) {
@@ -64,7 +64,7 @@ void StepAlarm::begin_attempt(protocol::MergedSteps const& steps) {
 }
 
 void StepAlarm::look_at_time(std::string const& bucket, double step_s, double samples,
-                             std::vector<RunNotice>& told) {
+                             std::vector<RunNotice>& notices) {
     double const sample_s = step_s / samples;
     auto& reference = references_[bucket];
     if (reference.median_s == 0) {
@@ -85,17 +85,17 @@ void StepAlarm::look_at_time(std::string const& bucket, double step_s, double sa
     double const slower_s = (level - 1) * reference.median_s * samples;
     if (!sagging_ && level > 1 + std::max(options_.sag, noise) && slower_s > options_.sag_s) {
         sagging_ = true;
-        told.push_back(notice("throughput_sag", "warning",
-                              fmt::format("steps take {:.2f} times as long as at first{}: the "
-                                          "median of the last {}",
-                                          level, since(), window)));
+        notices.push_back(notice("throughput_sag", "warning",
+                                 fmt::format("steps take {:.2f} times as long as at first{}: the "
+                                             "median of the last {}",
+                                             level, since(), window)));
     } else if (sagging_ && level < 1 + options_.back) {
         sagging_ = false;
-        told.push_back(notice("throughput_back", "info", "steps are as fast as at first again"));
+        notices.push_back(notice("throughput_back", "info", "steps are as fast as at first again"));
     }
 }
 
-void StepAlarm::look_at_loss(double loss, std::vector<RunNotice>& told) {
+void StepAlarm::look_at_loss(double loss, std::vector<RunNotice>& notices) {
     losses_.push_back(loss);
     auto const window = static_cast<std::size_t>(options_.loss_window_steps);
     if (losses_.size() > window) losses_.pop_front();
@@ -104,7 +104,7 @@ void StepAlarm::look_at_loss(double loss, std::vector<RunNotice>& told) {
     constexpr int kMissingMax = 3;
     if (missing >= kMissingMax) {
         if (!std::exchange(diverging_, true)) {
-            told.push_back(
+            notices.push_back(
                 notice("loss_divergence", "error",
                        fmt::format("the loss of {} of the last {} steps is not a number{}", missing,
                                    losses_.size(), since())));
@@ -119,10 +119,10 @@ void StepAlarm::look_at_loss(double loss, std::vector<RunNotice>& told) {
     bool const above = has_lowest_ && level.median > lowest_loss_ + noise &&
                        level.median > lowest_loss_ * (1 + options_.loss_rise);
     if (above && !std::exchange(diverging_, true)) {
-        told.push_back(notice("loss_divergence", "error",
-                              fmt::format("the median loss is {:.3g} over the last {} steps, "
-                                          "and was {:.3g}{}",
-                                          level.median, window, lowest_loss_, since())));
+        notices.push_back(notice("loss_divergence", "error",
+                                 fmt::format("the median loss is {:.3g} over the last {} steps, "
+                                             "and was {:.3g}{}",
+                                             level.median, window, lowest_loss_, since())));
     }
     if (!has_lowest_ || level.median < lowest_loss_) {
         has_lowest_ = true;

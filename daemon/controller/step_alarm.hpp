@@ -43,8 +43,8 @@ private:
 
     void begin_attempt(protocol::MergedSteps const& steps);
     void look_at_time(std::string const& bucket, double step_s, double samples,
-                      std::vector<protocol::RunNotice>& told);
-    void look_at_loss(double loss, std::vector<protocol::RunNotice>& told);
+                      std::vector<protocol::RunNotice>& notices);
+    void look_at_loss(double loss, std::vector<protocol::RunNotice>& notices);
     [[nodiscard]] protocol::RunNotice notice(std::string kind, std::string severity,
                                              std::string detail) const;
     /// " since the relaunch at step 120" while that is recent.

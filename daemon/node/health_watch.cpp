@@ -71,21 +71,22 @@ std::string HealthWatch::alarm_of(NodeHealth const& sample) const {
 }
 
 std::string HealthWatch::change_of(NodeHealth const& sample) const {
-    if (!told_) return "";
+    if (!reported_) return "";
     std::string text;
     for (GpuHealth const& gpu : sample.gpus) {
-        GpuHealth const* before = find(*told_, gpu.gpu);
+        GpuHealth const* before = find(*reported_, gpu.gpu);
         if (before == nullptr) continue;
         if (auto const change = daemon::change_of(*before, gpu); !change.empty()) add(text, change);
     }
-    if (doubled_or_halved(told_->memory_available_bytes, sample.memory_available_bytes)) {
+    if (doubled_or_halved(reported_->memory_available_bytes, sample.memory_available_bytes)) {
         add(text, "available memory");
     }
-    if (doubled_or_halved(told_->disk_free_bytes, sample.disk_free_bytes)) add(text, "free disk");
+    if (doubled_or_halved(reported_->disk_free_bytes, sample.disk_free_bytes))
+        add(text, "free disk");
     return text;
 }
 
-std::optional<HealthWatch::Told> HealthWatch::take(MonotonicTime now, NodeHealth sample) {
+std::optional<HealthWatch::Report> HealthWatch::take(MonotonicTime now, NodeHealth sample) {
     if (sample.gpus.size() > protocol::kHealthGpusMax) sample.gpus.resize(protocol::kHealthGpusMax);
     if (next_regular_ == kNever) {
         next_regular_ = now + (options_.node % kRegularSlots) * options_.every;
@@ -93,24 +94,24 @@ std::optional<HealthWatch::Told> HealthWatch::take(MonotonicTime now, NodeHealth
     for (GpuHealth& gpu : sample.gpus) {
         if (gpu.xids.size() > protocol::kHealthXidsMax) gpu.xids.resize(protocol::kHealthXidsMax);
     }
-    Told told;
-    told.alarm = alarm_of(sample);
+    Report report;
+    report.alarm = alarm_of(sample);
     lost_told_ = sample.gpus.size() < gpus_;
     gpus_ = std::max(gpus_, sample.gpus.size());
     for (GpuHealth const& gpu : sample.gpus) {
         ecc_[gpu.gpu] = std::max(ecc_[gpu.gpu], gpu.ecc_uncorrected);
     }
-    std::string why = told.alarm;
-    if (now - told_at_ >= options_.pause) add(why, change_of(sample));
+    std::string why = report.alarm;
+    if (now - reported_at_ >= options_.pause) add(why, change_of(sample));
     if (why.empty() && now < next_regular_) return std::nullopt;
     if (now >= next_regular_) next_regular_ = now + options_.regular;
     sample.node = options_.node;
     sample.number = number_++;
     sample.why = why.empty() ? "regular" : why;
-    told_ = sample;
-    told_at_ = now;
-    told.record = std::move(sample);
-    return told;
+    reported_ = sample;
+    reported_at_ = now;
+    report.record = std::move(sample);
+    return report;
 }
 
 }  // namespace osora::daemon

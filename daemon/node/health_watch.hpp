@@ -20,7 +20,7 @@ struct HealthWatchOptions {
 
 class HealthWatch {
 public:
-    struct Told {
+    struct Report {
         protocol::NodeHealth record;
         std::string alarm;  // what a user must see at once; "" = nothing
     };
@@ -28,15 +28,15 @@ public:
     explicit HealthWatch(HealthWatchOptions options) : options_(options) {}
 
     /// Sets node, number and why of the record.
-    [[nodiscard]] std::optional<Told> take(MonotonicTime now, protocol::NodeHealth sample);
+    [[nodiscard]] std::optional<Report> take(MonotonicTime now, protocol::NodeHealth sample);
 
 private:
     [[nodiscard]] std::string alarm_of(protocol::NodeHealth const& sample) const;
     [[nodiscard]] std::string change_of(protocol::NodeHealth const& sample) const;
 
     HealthWatchOptions options_;
-    std::optional<protocol::NodeHealth> told_;
-    MonotonicTime told_at_{};
+    std::optional<protocol::NodeHealth> reported_;
+    MonotonicTime reported_at_{};
     MonotonicTime next_regular_ = kNever;  // kNever: no sample yet
     std::map<int, std::int64_t> ecc_;      // by GPU, highest so far
     std::size_t gpus_ = 0;                 // highest count so far

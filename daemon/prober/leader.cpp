@@ -91,8 +91,8 @@ LeaderActions ProbeLeader::start(double now_s) {
         auto const& hello = at->second.hello;
         result_.nodes.push_back(hello.host);
         result_.memory_copy_bytes_per_s.push_back(hello.memory_copy_bytes_per_s);
-        auto const told = options_.request.leaves.find(hello.host);
-        setup.leaves.push_back(told == options_.request.leaves.end() ? hello.leaf : told->second);
+        auto const given = options_.request.leaves.find(hello.host);
+        setup.leaves.push_back(given == options_.request.leaves.end() ? hello.leaf : given->second);
         for (auto const& each : hello.addresses) {
             auto& ranks = networks[each.network];
             bool const other = each.interface != interface_of(rank, "");

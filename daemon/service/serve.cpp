@@ -92,8 +92,9 @@ Result<int> Daemon::run() {
         .runtime_dir = options_.runtime_dir};
     OSORA_TRY_VOID(commands_.listen(place));
     log_.info("daemon ready", {{"socket", commands_.path().string()}, {"runs", runs_.size()}});
-    auto const told = notify_systemd(options_.notify_socket, "READY=1");
-    if (told.has_error()) log_.warning("cannot notify systemd", {{"why", told.error().message}});
+    auto const notified = notify_systemd(options_.notify_socket, "READY=1");
+    if (notified.has_error())
+        log_.warning("cannot notify systemd", {{"why", notified.error().message}});
     context_.run();
     (void)notify_systemd(options_.notify_socket, "STOPPING=1");
     return exit_code_;

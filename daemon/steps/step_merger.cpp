@@ -70,10 +70,10 @@ MergedSteps StepMerger::take_record(int stop) {
     }
     // Drop figures that none of these steps has, and counts that equal those of all ranks.
     for (auto const& [name, number] : names_) {
-        auto const told = record.reported_by.find(name);
-        bool const nobody = std::ranges::count(told->second, 0) == std::ssize(told->second);
+        auto const reports = record.reported_by.find(name);
+        bool const nobody = std::ranges::count(reports->second, 0) == std::ssize(reports->second);
         if (nobody) record.columns.erase(name);
-        if (nobody || told->second == record.ranks) record.reported_by.erase(told);
+        if (nobody || reports->second == record.ranks) record.reported_by.erase(reports);
     }
     put_nodes(record, nodes_up_to(end));
     return record;
@@ -98,15 +98,15 @@ void StepMerger::append(MergedSteps& record, Row const& row) const {
 
 /// Nodes that have reported more since the last record that ended before `end`.
 std::vector<NodeReport> StepMerger::nodes_up_to(int end) {
-    std::vector<NodeReport> told;
+    std::vector<NodeReport> reports;
     for (auto& [number, node] : nodes_) {
         int const next_step = std::min(node.newest.next_step, end);
         if (next_step <= node.taken_to) continue;
         node.taken_to = next_step;
-        told.push_back(node.newest);
-        told.back().next_step = next_step;
+        reports.push_back(node.newest);
+        reports.back().next_step = next_step;
     }
-    return told;
+    return reports;
 }
 
 int StepMerger::taken_to(int node) const {

@@ -55,12 +55,12 @@ Result<void> StepWriter::add(protocol::MergedSteps const& steps) {
     OSORA_TRY(auto const nodes, nodes_of(steps));
     // If every node of the record had reported this before, it is a repetition.
     int first = nodes.empty() ? 0 : std::numeric_limits<int>::max();
-    for (auto const& told : nodes) {
-        auto& read = positions_[told.node];
+    for (auto const& report : nodes) {
+        auto& read = positions_[report.node];
         if (steps.attempt > read.attempt) read = {steps.attempt, 0};
         bool const is_over = steps.attempt < read.attempt;
-        first = std::min(first, is_over ? told.next_step : read.next_step);
-        if (!is_over) read.next_step = std::max(read.next_step, told.next_step);
+        first = std::min(first, is_over ? report.next_step : read.next_step);
+        if (!is_over) read.next_step = std::max(read.next_step, report.next_step);
     }
     for (std::size_t i = 0; i < steps.bucket.size(); ++i) {
         if (steps.step0 + static_cast<int>(i) >= first) add_step(steps, i);

@@ -72,7 +72,7 @@ void add_buckets(PlanContext const& context, std::vector<std::int64_t> const& gl
 }
 
 /// 0 means all frames; a worker gets a number that no clip reaches instead.
-int told(int frames, int all) {
+int listed_size(int frames, int all) {
     return frames > 0 ? frames : all;
 }
 
@@ -98,7 +98,7 @@ Result<PlanDecision> plan_autoencoder(PlanRequest const& request) {
     layout.threads_per_rank = thread_counts(context).front();
     bool const vqvae = request.config.run.job == "train_vqvae";
     layout.vae_micro_batch_size =
-        vqvae ? 0 : told(choice.pieces.micro_batch_size, static_cast<int>(all_frames));
+        vqvae ? 0 : listed_size(choice.pieces.micro_batch_size, static_cast<int>(all_frames));
     layout.vae_micro_frame_size = choice.pieces.micro_frame_size;
     OSORA_TRY(auto const loader, loader_of(context, batches.sizes, choice.peak, layout));
     add_buckets(context, batches.sizes, choice, layout);

@@ -128,8 +128,8 @@ Result<void> check_room(ClusterRequest const& request, NodeGroup const& group,
 
 Result<void> take_gpu(ClusterRequest const& request, NodeGroup const& group,
                       HardwareTable const& hardware, NamedCluster& into) {
-    std::string const told = group.first() == nullptr ? "" : group.first()->gpus.front().name;
-    std::string const name = request.gpu.value_or(told);
+    std::string const known = group.first() == nullptr ? "" : group.first()->gpus.front().name;
+    std::string const name = request.gpu.value_or(known);
     if (name.empty()) {
         return wrong(
             fmt::format("{}: names no model of GPU; --gpu says which, as in --gpu "
@@ -149,12 +149,12 @@ Result<void> take_gpu(ClusterRequest const& request, NodeGroup const& group,
         into.taken.push_back(into.gpus.gpu.name +
                              " has no units for bf16: fp16, unless optim.precision says otherwise");
     }
-    auto const same = told.empty() ? Result<Hardware>(into.gpus.gpu) : hardware.find(told);
+    auto const same = known.empty() ? Result<Hardware>(into.gpus.gpu) : hardware.find(known);
     if (same.has_value() && same->name == into.gpus.gpu.name) {
-        into.memory_bytes = told.empty() ? 0 : group.first()->gpus.front().memory_bytes;
+        into.memory_bytes = known.empty() ? 0 : group.first()->gpus.front().memory_bytes;
     } else {
         into.taken.push_back(fmt::format("{} in the place of the {} that {} names: --gpu",
-                                         into.gpus.gpu.name, told, request.source));
+                                         into.gpus.gpu.name, known, request.source));
     }
     return {};
 }

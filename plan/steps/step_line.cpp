@@ -142,9 +142,9 @@ std::optional<FoundStep> step_of_text(std::string_view plain) {
     read_losses(plain, step.figures);
     read_times(plain, step.figures);
     bool const engine = holds(plain, "skipped=") && holds(plain, "mom=");
-    bool const told = step.figures.contains("loss") || step.figures.contains("time_s") ||
-                      step.figures.contains(kMaybeTime) || engine;
-    if (!told || is_evaluation(plain, step.figures)) return std::nullopt;
+    bool const has_figures = step.figures.contains("loss") || step.figures.contains("time_s") ||
+                             step.figures.contains(kMaybeTime) || engine;
+    if (!has_figures || is_evaluation(plain, step.figures)) return std::nullopt;
     step.sure = true;
     step.bare = !step.figures.contains("loss") && !step.figures.contains("time_s") &&
                 !step.figures.contains(kMaybeTime);

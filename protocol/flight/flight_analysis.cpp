@@ -12,8 +12,8 @@
 namespace osora::protocol {
 namespace {
 
-constexpr std::size_t kToldMax = 4;  // culprits whose last action is reported
-constexpr int kSides = 2;            // ranks of a channel of send and recv
+constexpr std::size_t kDetailsMax = 4;  // culprits whose last action is reported
+constexpr int kSides = 2;               // ranks of a channel of send and recv
 
 /// One rank's dump, with channels by name; indices out of range are left out.
 struct View {
@@ -119,7 +119,7 @@ private:
                              .collective = *record,
                              .started_by = {},
                              .culprits = {},
-                             .told = {}};
+                             .details = {}};
         Sides sides;
         std::set<int> const ranks = ranks_of(channel);
         for (int const rank : ranks) {
@@ -147,8 +147,8 @@ private:
         auto const blame = [&](Stall kind, std::vector<int> const& ranks) {
             finding.kind = kind;
             finding.culprits = ranks;
-            for (std::size_t i = 0; i < std::min(ranks.size(), kToldMax); ++i)
-                finding.told.push_back(did(ranks[i], kind));
+            for (std::size_t i = 0; i < std::min(ranks.size(), kDetailsMax); ++i)
+                finding.details.push_back(did(ranks[i], kind));
         };
         if (!sides.idle.empty()) return blame(Stall::behind, sides.idle);
         if (!sides.missing.empty()) return blame(Stall::missing, sides.missing);
@@ -162,14 +162,14 @@ private:
         std::vector<int> same = finding.started_by;
         finding.culprits = other.size() <= same.size() ? other : same;
         for (int const rank : all) {
-            if (finding.told.size() >= kToldMax || !views_.contains(rank)) continue;
+            if (finding.details.size() >= kDetailsMax || !views_.contains(rank)) continue;
             auto const& records = views_.at(rank).records;
             auto const own = records.find({finding.channel, finding.collective.sequence});
             if (own == records.end()) continue;
             if (rank != all.front() && !std::ranges::binary_search(finding.culprits, rank) &&
                 all.size() > kSides)
                 continue;
-            finding.told.push_back(fmt::format("rank {}: {}", rank, size_of(*own->second)));
+            finding.details.push_back(fmt::format("rank {}: {}", rank, size_of(*own->second)));
         }
     }
 
@@ -212,11 +212,11 @@ std::string named(std::vector<int> const& ranks) {
 }
 
 std::string behind(StallFinding const& finding) {
-    if (finding.told.empty()) return "";
-    if (finding.culprits.size() == 1) return "; " + finding.told.front();
+    if (finding.details.empty()) return "";
+    if (finding.culprits.size() == 1) return "; " + finding.details.front();
     std::string text;
-    for (std::size_t i = 0; i < finding.told.size(); ++i)
-        text += fmt::format("; rank {}: {}", finding.culprits[i], finding.told[i]);
+    for (std::size_t i = 0; i < finding.details.size(); ++i)
+        text += fmt::format("; rank {}: {}", finding.culprits[i], finding.details[i]);
     return text;
 }
 
@@ -243,8 +243,8 @@ std::string describe(StallFinding const& finding) {
     std::string const by = finding.started_by.empty()
                                ? ""
                                : fmt::format(" (started by {})", named(finding.started_by));
-    std::string told;
-    for (std::string const& each : finding.told) told += (told.empty() ? "" : ", ") + each;
+    std::string details;
+    for (std::string const& each : finding.details) details += (details.empty() ? "" : ", ") + each;
     switch (finding.kind) {
         case Stall::behind:
             return named(finding.culprits) + " did not reach " + place + by + behind(finding);
@@ -253,9 +253,9 @@ std::string describe(StallFinding const& finding) {
                                by, finding.culprits.size() == 1 ? "it" : "them");
         case Stall::mismatch:
             return fmt::format("{} called something else at {}: {}", named(finding.culprits), place,
-                               told);
+                               details);
         case Stall::crossed:
-            return fmt::format("ranks wait for each other: {}{}, while {}", place, by, told);
+            return fmt::format("ranks wait for each other: {}{}, while {}", place, by, details);
         case Stall::all_there:
             break;
     }

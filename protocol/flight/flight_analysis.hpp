@@ -23,10 +23,10 @@ enum class Stall {
 struct StallFinding {
     Stall kind = Stall::all_there;
     std::string channel;
-    FlightRecord collective;        // as the first rank that waits in it saw it
-    std::vector<int> started_by;    // ranks of the run, sorted
-    std::vector<int> culprits;      // sorted; empty for all_there
-    std::vector<std::string> told;  // one for each culprit (or wait, when crossed): what it did
+    FlightRecord collective;           // as the first rank that waits in it saw it
+    std::vector<int> started_by;       // ranks of the run, sorted
+    std::vector<int> culprits;         // sorted; empty for all_there
+    std::vector<std::string> details;  // one for each culprit (or wait, when crossed): what it did
     friend bool operator==(StallFinding const&, StallFinding const&) = default;
 };
 

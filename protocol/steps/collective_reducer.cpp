@@ -45,15 +45,15 @@ CollectiveReducer::CollectiveReducer(int attempt, int node, int first_rank, int 
     : attempt_(attempt),
       node_(node),
       first_rank_(first_rank),
-      told_(static_cast<std::size_t>(ranks)) {}
+      seen_(static_cast<std::size_t>(ranks)) {}
 
 void CollectiveReducer::add(int rank, StepMetrics const& metrics) {
     int const local_rank = rank - first_rank_;
-    if (local_rank < 0 || local_rank >= static_cast<int>(told_.size())) return;
-    Told& told = told_[static_cast<std::size_t>(local_rank)];
-    if (metrics.step <= told.last_step) return;
-    told.last_step = metrics.step;
-    bool const warmup = told.steps++ < kWarmupSteps;
+    if (local_rank < 0 || local_rank >= static_cast<int>(seen_.size())) return;
+    Seen& seen = seen_[static_cast<std::size_t>(local_rank)];
+    if (metrics.step <= seen.last_step) return;
+    seen.last_step = metrics.step;
+    bool const warmup = seen.steps++ < kWarmupSteps;
     for (CollectiveCost const& cost : metrics.collectives) {
         if (!is_sane(cost)) continue;
         Key const key{warmup, cost.name, cost.collective, cost.backend, cost.ranks, metrics.bucket};
@@ -76,9 +76,9 @@ void CollectiveReducer::add(int rank, StepMetrics const& metrics) {
 
 std::optional<CollectiveSums> CollectiveReducer::take() {
     if (sums_.empty()) return std::nullopt;
-    CollectiveSums told{.attempt = attempt_, .node = node_, .number = number_++, .sums = {}};
-    for (auto& [key, sum] : std::exchange(sums_, {})) told.sums.push_back(std::move(sum));
-    return told;
+    CollectiveSums report{.attempt = attempt_, .node = node_, .number = number_++, .sums = {}};
+    for (auto& [key, sum] : std::exchange(sums_, {})) report.sums.push_back(std::move(sum));
+    return report;
 }
 
 }  // namespace osora::protocol

@@ -32,13 +32,13 @@ public:
 private:
     /// Warm-up, class, collective, backend, ranks, bucket.
     using Key = std::tuple<bool, std::string, std::string, std::string, int, std::string>;
-    struct Told {
+    struct Seen {
         int last_step = -1, steps = 0;
     };
 
     int attempt_, node_, first_rank_;
     int number_ = 0;
-    std::vector<Told> told_;  // by local rank
+    std::vector<Seen> seen_;  // by local rank
     std::map<Key, CollectiveSum> sums_;
 };
 

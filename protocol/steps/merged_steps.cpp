@@ -89,37 +89,37 @@ FigureSummary summary_of(MergedSteps const& steps, std::string const& name,
 }
 
 NodeReport node_report_of(MetricChunk const& chunk, int ranks_per_node) {
-    NodeReport told;
-    told.node = chunk.node;
-    told.next_step = end_of(chunk);
-    told.step_time_s = mean_of(values_of(chunk, "step_time_s", &MetricColumn::max));
-    told.arrival_s = mean_of(values_of(chunk, "arrival_s", &MetricColumn::max));
-    told.exposed_comm_s = mean_of(values_of(chunk, "exposed_comm_s", &MetricColumn::mean));
+    NodeReport report;
+    report.node = chunk.node;
+    report.next_step = end_of(chunk);
+    report.step_time_s = mean_of(values_of(chunk, "step_time_s", &MetricColumn::max));
+    report.arrival_s = mean_of(values_of(chunk, "arrival_s", &MetricColumn::max));
+    report.exposed_comm_s = mean_of(values_of(chunk, "exposed_comm_s", &MetricColumn::mean));
     auto const arrivals = chunk.columns.find("arrival_s");
     if (arrivals != chunk.columns.end() && !arrivals->second.argmax.empty()) {
         auto const first_rank = std::int64_t{chunk.node} * ranks_per_node;
         auto const local_rank = arrivals->second.argmax.back() - first_rank;
         bool const is_here = local_rank >= 0 && local_rank < ranks_per_node;
-        if (is_here) told.latest_local_rank = static_cast<int>(local_rank);
+        if (is_here) report.latest_local_rank = static_cast<int>(local_rank);
     }
     auto const* rss = values_of(chunk, "rss_bytes", &MetricColumn::max);
-    if (rss != nullptr && !rss->empty()) told.rss_bytes = rss->back();
+    if (rss != nullptr && !rss->empty()) report.rss_bytes = rss->back();
     if (auto const* peaks = values_of(chunk, "peak_allocated_bytes", &MetricColumn::max)) {
         for (double const each : *peaks) {
-            told.peak_allocated_bytes = std::fmax(told.peak_allocated_bytes, each);
+            report.peak_allocated_bytes = std::fmax(report.peak_allocated_bytes, each);
         }
     }
-    return told;
+    return report;
 }
 
-void put_nodes(MergedSteps& steps, std::vector<NodeReport> const& told) {
-    if (told.empty()) return;
-    steps.first_node = told.front().node;
-    auto const nodes = static_cast<std::size_t>(told.back().node - steps.first_node + 1);
+void put_nodes(MergedSteps& steps, std::vector<NodeReport> const& reports) {
+    if (reports.empty()) return;
+    steps.first_node = reports.front().node;
+    auto const nodes = static_cast<std::size_t>(reports.back().node - steps.first_node + 1);
     steps.next_steps.assign(nodes, 0);
     steps.local_ranks.assign(nodes, -1);
     std::vector<float> values(kFields.size() * nodes, std::nanf(""));
-    for (NodeReport const& each : told) {
+    for (NodeReport const& each : reports) {
         auto const at = static_cast<std::size_t>(each.node - steps.first_node);
         steps.next_steps[at] = each.next_step;
         steps.local_ranks[at] = each.latest_local_rank;
@@ -144,7 +144,7 @@ Result<std::vector<NodeReport>> nodes_of(MergedSteps const& steps) {
     if (has_figures) {
         OSORA_TRY(values, decode_matrix(steps.node_figures.value, kFields.size(), nodes));
     }
-    std::vector<NodeReport> told;
+    std::vector<NodeReport> reports;
     for (std::size_t at = 0; at < nodes; ++at) {
         if (steps.next_steps[at] <= 0) continue;
         NodeReport each;
@@ -154,9 +154,9 @@ Result<std::vector<NodeReport>> nodes_of(MergedSteps const& steps) {
         for (std::size_t i = 0; i < kFields.size() && has_figures; ++i) {
             each.*kFields[i].figure = values[i * nodes + at] * kFields[i].unit;
         }
-        told.push_back(each);
+        reports.push_back(each);
     }
-    return told;
+    return reports;
 }
 
 MergedSteps merged_steps_of(MetricChunk const& chunk) {

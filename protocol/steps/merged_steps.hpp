@@ -57,8 +57,8 @@ struct NodeReport {
                                        MetricColumn const& column, std::size_t index);
 
 [[nodiscard]] NodeReport node_report_of(MetricChunk const& chunk, int ranks_per_node);
-/// `told`: by node, ascending.
-void put_nodes(MergedSteps& steps, std::vector<NodeReport> const& told);
+/// `reports`: by node, ascending.
+void put_nodes(MergedSteps& steps, std::vector<NodeReport> const& reports);
 /// The nodes with news. invalid_input: damaged.
 [[nodiscard]] Result<std::vector<NodeReport>> nodes_of(MergedSteps const& steps);
 

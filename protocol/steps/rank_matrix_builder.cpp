@@ -72,9 +72,9 @@ RankMatrix RankMatrixBuilder::matrix_of(int number, Block const& block) const {
     matrix.steps = block.last - block.first + 1;
     auto const ranks = static_cast<std::size_t>(ranks_);
     for (auto const& [name, rows] : block.figures) {
-        auto const told = std::span(rows).subspan(static_cast<std::size_t>(block.first) * ranks,
-                                                  static_cast<std::size_t>(matrix.steps) * ranks);
-        matrix.figures[name].value = encode_matrix(told, ranks);
+        auto const values = std::span(rows).subspan(static_cast<std::size_t>(block.first) * ranks,
+                                                    static_cast<std::size_t>(matrix.steps) * ranks);
+        matrix.figures[name].value = encode_matrix(values, ranks);
     }
     return matrix;
 }

@@ -38,7 +38,7 @@ struct osora_plugin {
     int outcome_count;
     char error[OSORA_ERROR_MAX]; /* of a remote callback, raised by task_init */
     bool plan_is_wrong;          /* it is about --osora-plan: no task may run without it */
-    bool told;                   /* the user has read of a failed task of this node */
+    bool reported;               /* the user has read of a failed task of this node */
 };
 
 /* options.c */

@@ -154,9 +154,9 @@ void osora_tell_exit(spank_t spank, struct osora_plugin* plugin) {
         int const number = signal != 0 ? signal : code;
         slurm_info("osora: rank %u on %s %s %d", task.rank, task.node, how, number);
         /* The user sees only the first end on this node; a teardown sends SIGTERM to the rest. */
-        if (!plugin->told && signal != SIGTERM) {
+        if (!plugin->reported && signal != SIGTERM) {
             slurm_spank_log("osora: rank %u on %s %s %d", task.rank, task.node, how, number);
-            plugin->told = true;
+            plugin->reported = true;
         }
     }
     struct sockaddr_un address = {.sun_family = AF_UNIX};

@@ -165,9 +165,10 @@ private:
     /// The address where the ranks of the log meet; "": not logged, or not distinctive.
     static std::string address_in(NcclLog const& log) {
         auto const found = log.addresses.find(log.bootstrap_interface);
-        bool const tells = found != log.addresses.end() && !found->second.starts_with("127.") &&
-                           !found->second.starts_with("fe80");
-        return tells ? found->second : "";
+        bool const is_reachable = found != log.addresses.end() &&
+                                  !found->second.starts_with("127.") &&
+                                  !found->second.starts_with("fe80");
+        return is_reachable ? found->second : "";
     }
 
     /// Containers and fresh machines may all be called "localhost": "localhost (10.0.0.4)".

@@ -46,8 +46,8 @@ void each_listed(View list, Take const& take) {
 /// "eth0:10.0.0.5<0>", "veth1:fe80::1%veth1<0>"; returns the name.
 View read_interface(NcclLog& log, View text) {
     View const name = until(text, ":< ");
-    bool const told = text.size() > name.size() && text[name.size()] == ':';
-    if (!told || name.empty() || log.addresses.size() >= kLogNamesMax) return name;
+    bool const has_colon = text.size() > name.size() && text[name.size()] == ':';
+    if (!has_colon || name.empty() || log.addresses.size() >= kLogNamesMax) return name;
     View const address = until(text.substr(name.size() + 1), "<% ");
     if (name.size() <= 64) log.addresses.emplace(name, address.substr(0, 64));
     return name;
@@ -144,9 +144,9 @@ void read_line(NcclLog& log, View line) {
     ++log.lines;
     if (auto const rest = after(line, "NCCL version ")) {
         View const version = until(*rest, " \r");
-        auto const told = nccl_version(version);
+        auto const parsed = nccl_version(version);
         // "2.18" is the version that a program was built for, not the running one.
-        if (std::ranges::count(told, '.') == 2) keep_name(log.versions, told);
+        if (std::ranges::count(parsed, '.') == 2) keep_name(log.versions, parsed);
         if (auto const cuda = after(version, "+cuda")) log.cuda = std::string(cuda->substr(0, 16));
     }
     if (auto const via = after(line, " via ")) read_channel(log, *via);

@@ -141,8 +141,8 @@ Outcome check_gdr_distance(Evidence const& evidence) {
         for (auto const& gpu : node.machine->gpus) {
             for (auto const* nic : rdma_up(node)) {
                 auto const path = pci_path(*node.machine, gpu.address, nic->address);
-                bool const tells = path.kind != PathKind::unknown && has_bridges(node, gpu);
-                if (!tells || nic->kind == NicKind::efa) continue;  // its plug-in has a file
+                bool const decides = path.kind != PathKind::unknown && has_bridges(node, gpu);
+                if (!decides || nic->kind == NicKind::efa) continue;  // its plug-in has a file
                 ++known;
                 near = near || path.kind == PathKind::pix || path.kind == PathKind::pxb;
                 if (example.empty()) {

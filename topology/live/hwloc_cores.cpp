@@ -41,8 +41,8 @@ Topology new_topology() {
 
 std::vector<Core> cores_of(hwloc_topology_t topology, std::vector<int> const& usable) {
     // Some virtual machines report no cores: then each hardware thread counts as one.
-    bool const told = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
-    auto const type = told ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    bool const has_cores = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0;
+    auto const type = has_cores ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     std::vector<Core> cores;
     hwloc_obj_t object = nullptr;
     while ((object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr) {

@@ -34,9 +34,9 @@ std::unique_ptr<NodeFacts> make_node_facts(NodeFactsOptions options) {
     return std::make_unique<RealNodeFacts>(std::move(options));
 }
 
-void add_nvml_gpus(Machine& machine, NvmlGpus const& told) {
-    if (!told.driver.empty()) machine.gpu_driver = told.driver;
-    for (MachineGpu const& gpu : told.gpus) {
+void add_nvml_gpus(Machine& machine, NvmlGpus const& nvml) {
+    if (!nvml.driver.empty()) machine.gpu_driver = nvml.driver;
+    for (MachineGpu const& gpu : nvml.gpus) {
         auto at = std::ranges::find(machine.gpus, gpu.address, &MachineGpu::address);
         if (at == machine.gpus.end()) at = machine.gpus.insert(at, MachineGpu{});
         int const numa = at->numa;

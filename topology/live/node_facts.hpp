@@ -29,7 +29,7 @@ struct NodeFactsOptions {
 
 /// Merges GPUs as reported by the driver; numa, and a link that it did not report, are kept from
 /// the files. Pure.
-void add_nvml_gpus(Machine& machine, NvmlGpus const& told);
+void add_nvml_gpus(Machine& machine, NvmlGpus const& nvml);
 
 /// Fills in sockets, cores and NUMA nodes that files did not show. Pure.
 void add_cores(Machine& machine, std::vector<Core> const& cores);

@@ -62,16 +62,16 @@ double gt_s(unsigned generation) {
 }
 
 PcieLink link_of(DriverQueries const& driver, NvmlDevice device) {
-    auto const told = [&](char const* name) {
+    auto const value_of = [&](char const* name) {
         unsigned value = 0;
         return driver.ask(name, device, &value) ? value : 0;
     };
     auto const lanes = [&](char const* name) {
-        unsigned const value = told(name);
+        unsigned const value = value_of(name);
         return value <= 32 ? static_cast<int>(value) : 0;
     };
-    return {.current_gt_s = gt_s(told("nvmlDeviceGetCurrPcieLinkGeneration")),
-            .max_gt_s = gt_s(told("nvmlDeviceGetMaxPcieLinkGeneration")),
+    return {.current_gt_s = gt_s(value_of("nvmlDeviceGetCurrPcieLinkGeneration")),
+            .max_gt_s = gt_s(value_of("nvmlDeviceGetMaxPcieLinkGeneration")),
             .current_width = lanes("nvmlDeviceGetCurrPcieLinkWidth"),
             .max_width = lanes("nvmlDeviceGetMaxPcieLinkWidth")};
 }

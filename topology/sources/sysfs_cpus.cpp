@@ -31,7 +31,7 @@ struct Cpus {
     std::string vendor, model, arch;
     std::set<long long> sockets;
     std::set<std::pair<long long, long long>> cores;  // socket, core
-    std::map<long long, long long> cores_told;        // "cpu cores", by socket
+    std::map<long long, long long> cores_listed;      // "cpu cores", by socket
     long long threads = 0;
 };
 
@@ -39,8 +39,8 @@ void add_thread(Cpus& cpus, Thread const& thread) {
     ++cpus.threads;
     cpus.sockets.insert(thread.socket);
     if (thread.core >= 0) cpus.cores.emplace(thread.socket, thread.core);
-    cpus.cores_told[thread.socket] =
-        std::max(cpus.cores_told[thread.socket], thread.cores_of_socket);
+    cpus.cores_listed[thread.socket] =
+        std::max(cpus.cores_listed[thread.socket], thread.cores_of_socket);
 }
 
 void read_line(Cpus& cpus, Thread& thread, std::string_view key, std::string_view value) {
@@ -50,10 +50,10 @@ void read_line(Cpus& cpus, Thread& thread, std::string_view key, std::string_vie
     if (key == "cpu" && value.starts_with("POWER")) {
         cpus.arch = "ppc64", cpus.vendor = "IBM", cpus.model = std::string(value);
     }
-    auto const told = number(value).value_or(-1);
-    if (key == "physical id" && told >= 0 && told < kSocketsMax) thread.socket = told;
-    if (key == "core id" && told < kCoresMax) thread.core = told;
-    if (key == "cpu cores" && told > 0 && told < kCoresMax) thread.cores_of_socket = told;
+    auto const parsed = number(value).value_or(-1);
+    if (key == "physical id" && parsed >= 0 && parsed < kSocketsMax) thread.socket = parsed;
+    if (key == "core id" && parsed < kCoresMax) thread.core = parsed;
+    if (key == "cpu cores" && parsed > 0 && parsed < kCoresMax) thread.cores_of_socket = parsed;
 }
 
 Cpus parse_cpuinfo(std::string_view text) {
@@ -83,10 +83,10 @@ Cpus parse_cpuinfo(std::string_view text) {
 /// Number of cores: those that are named, or what each socket says it has, whichever is more;
 /// threads if neither is given.
 long long cores_of(Cpus const& cpus) {
-    long long told = 0;
-    for (auto const& [socket, count] : cpus.cores_told) told += count;
+    long long listed = 0;
+    for (auto const& [socket, count] : cpus.cores_listed) listed += count;
     auto const named = static_cast<long long>(cpus.cores.size());
-    long long const cores = std::max(told, named);
+    long long const cores = std::max(listed, named);
     return cores > 0 ? cores : cpus.threads;
 }
 

@@ -137,8 +137,8 @@ std::string name_of(YAML::Node const& entry) {
 
 bool is_default(YAML::Node const& entry) {
     bool value = false;
-    YAML::Node const told = entry["cluster_default"];
-    return told && YAML::convert<bool>::decode(told, value) && value;
+    YAML::Node const flag = entry["cluster_default"];
+    return flag && YAML::convert<bool>::decode(flag, value) && value;
 }
 
 std::string names_of(Entries const& entries, std::size_t without) {

@@ -25,7 +25,7 @@ int count_of(ShownCulprit const& culprit) {
 }
 
 /// Whether the search separated the commits, as far as they build.
-bool is_told(BisectAnswer const& answer) {
+bool is_reported(BisectAnswer const& answer) {
     return answer.commits && !answer.commits->culprits.empty();
 }
 
@@ -65,7 +65,7 @@ std::vector<std::string> commits_details(BisectPlan const& plan, BisectAnswer co
                                          ShownCulprit const& culprit) {
     std::vector<std::string> lines;
     int const count = count_of(culprit);
-    bool const is_listed = count > 1 && is_told(answer);
+    bool const is_listed = count > 1 && is_reported(answer);
     for (int step = culprit.first_step; is_listed && step < culprit.last_step; ++step) {
         if (step - culprit.first_step == kListedMax) {
             lines.push_back(fmt::format("and {} more", culprit.last_step - step));

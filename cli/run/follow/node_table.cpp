@@ -113,9 +113,9 @@ std::string node_name(RunView const& view, int node) {
 }
 
 std::vector<std::string> node_lines(RunView const& view, TableRoom room) {
-    bool const told = std::ranges::any_of(view.node_views,
-                                          [](NodeView const& each) { return each.steps_done > 0; });
-    if (!told || view.node_views.size() != view.status.nodes.size()) return {};
+    bool const is_known = std::ranges::any_of(
+        view.node_views, [](NodeView const& each) { return each.steps_done > 0; });
+    if (!is_known || view.node_views.size() != view.status.nodes.size()) return {};
     std::vector<double> times;
     for (NodeView const& each : view.node_views) {
         if (is_known(each.step_time_s)) times.push_back(each.step_time_s);
@@ -162,9 +162,9 @@ std::string arrival_line(RunView const& view) {
             format_seconds(slow.late_s), 100 * slow.share, slow.steps, slow.of_steps);
     }
     double const comm = view.exposed_comm_share;
-    bool const told = view.recent_steps.size() >= protocol::kStragglerSteps &&
-                      view.recent_steps.back().arrivals.ranks > 1;
-    if (!told || !(comm >= kCommHigh) || !(view.rank_wait_share < comm / 2)) return "";
+    bool const is_known = view.recent_steps.size() >= protocol::kStragglerSteps &&
+                          view.recent_steps.back().arrivals.ranks > 1;
+    if (!is_known || !(comm >= kCommHigh) || !(view.rank_wait_share < comm / 2)) return "";
     return fmt::format(
         "comm     {:.0f} % of the step, and all ranks arrive together: transfer, "
         "not a slow rank",

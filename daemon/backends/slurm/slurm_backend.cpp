@@ -221,7 +221,7 @@ asio::awaitable<void> SlurmBackend::report(AgentExited exited, std::string host)
         StopAgent order;
         order.node = exited.node;
         exited.processes_left = co_await sweep(order, host);
-        // Not the host's fault: the agent or the whole job was told to end.
+        // Not the host's fault: the agent or the whole job was asked to end.
         bool const asked = exited.signal == SIGTERM || exited.signal == SIGINT;
         bool const crashed = exited.processes_left >= 0 && exited.error.empty() && !asked;
         if (crashed) fault(host, 1, "its agent died");

@@ -111,7 +111,7 @@ private:
 
     /// Proves each culprit separately; all proofs must hold.
     Result<void> prove() {
-        bool stands = true;
+        bool holds = true;
         double p = 0;
         for (auto const& at : found_) {
             Hybrid const before = prefix(at.first), after = prefix(at.last);
@@ -124,13 +124,13 @@ private:
             auto const shown = proof.evaluate(1);
             double const effect = trials_.level(after).value_s - trials_.level(before).value_s;
             result_.culprits.back().share = effect / gap_s_;
-            stands = stands && shown.p <= proved_p(shown) && effect > 0;
+            holds = holds && shown.p <= proved_p(shown) && effect > 0;
             if (result_.culprits.size() == 1) result_.proof = shown;
             p = std::max(p, shown.p);
         }
         result_.proof.p = p;
         result_.relation = found_.size() > 1 ? Relation::additive : Relation::single;
-        if (stands) result_.verdict = BisectVerdict::proved;
+        if (holds) result_.verdict = BisectVerdict::proved;
         return boost::system::in_place_value;
     }
 

@@ -152,8 +152,8 @@ std::optional<StepLine> highest_line(StepTable const& steps, Rows const& rows, c
                                      std::string title) {
     auto const* column = steps.column(name);
     if (column == nullptr || rows.empty()) return std::nullopt;
-    bool const told = std::ranges::any_of(rows, [&](auto i) { return column->max[i] > 0; });
-    if (!told) return std::nullopt;
+    bool const is_known = std::ranges::any_of(rows, [&](auto i) { return column->max[i] > 0; });
+    if (!is_known) return std::nullopt;
     std::array<std::vector<double> const*, 1> const columns{&column->max};
     auto const drawn = keep_extremes(columns, rows, kPointsDrawn / 8);
     StepLine line;
@@ -183,9 +183,9 @@ StepLine loss_line(StepTable const& steps, Rows const& kept) {
     line.name = "loss";
     auto const* column = steps.column("loss");
     if (column == nullptr) return line;
-    bool const told =
+    bool const is_known =
         std::ranges::any_of(kept, [&](auto i) { return !std::isnan(column->mean[i]); });
-    if (!told) return line;
+    if (!is_known) return line;
     std::array<std::vector<double> const*, 1> const columns{&column->mean};
     auto const drawn = keep_extremes(columns, kept, kPointsDrawn / 4);
     line.step = steps_at(steps, drawn);

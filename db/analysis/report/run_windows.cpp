@@ -23,7 +23,7 @@ public:
         }
         std::map<BucketOfAttempt, int> last, changes;
         for (auto const i : selection.kept) {
-            if (!tells(i)) continue;
+            if (!counts(i)) continue;
             auto const [at, is_new] = last.try_emplace(key(i), steps.samples[i]);
             if (!is_new && at->second != steps.samples[i] && ++changes[key(i)] > kBatchChangesMax) {
                 varying_.insert(key(i));
@@ -35,7 +35,7 @@ public:
     /// Whether step i has another number of samples than the steps of its bucket since the last
     /// change. One change may apply to all buckets.
     bool changes(std::size_t i) {
-        if (!tells(i) || varying_.contains(key(i))) return false;
+        if (!counts(i) || varying_.contains(key(i))) return false;
         auto const [at, is_new] = samples_.try_emplace(key(i), steps_.samples[i]);
         if (is_new || at->second == steps_.samples[i]) return false;
         samples_ = {{key(i), steps_.samples[i]}};
@@ -45,7 +45,7 @@ public:
 private:
     BucketOfAttempt key(std::size_t i) const { return {steps_.attempt[i], steps_.bucket[i]}; }
     /// If ranks train different buckets in one step, their number of samples differs each time.
-    bool tells(std::size_t i) const {
+    bool counts(std::size_t i) const {
         auto const& label = steps_.buckets[static_cast<std::size_t>(steps_.bucket[i])];
         return steps_.ranks[i] == ranks_of_attempt_.at(steps_.attempt[i]) &&
                !protocol::is_mixed_bucket(label);

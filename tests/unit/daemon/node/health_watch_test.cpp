@@ -27,7 +27,7 @@ NodeHealth sample() {
 class Watch : public testing::Test {
 protected:
     /// `health` once, 10 s after the one before.
-    std::optional<HealthWatch::Told> take(NodeHealth const& health) {
+    std::optional<HealthWatch::Report> take(NodeHealth const& health) {
         return watch.take(now += 10s, health);
     }
     std::string why(NodeHealth const& health) {
