@@ -90,7 +90,7 @@ def kill_tree(process_id):
 
 
 class Running:
-    """One started program; its output goes to a file, which a process left behind cannot block."""
+    """One started program; its output goes to a file, so that no process can block it."""
 
     def __init__(self, program, log, settings):
         self.program, self.log, self.started = program, log, time.monotonic()

@@ -137,7 +137,7 @@ Result<std::string> model_summary(std::span<std::string const> words) {
 }
 
 /// Prints the result of a command, or its error.
-int told(Result<std::string> const& printed) {
+int print_result(Result<std::string> const& printed) {
     if (printed.has_error()) {
         fmt::print(stderr, "osora-worker: {}\n", printed.error().message);
         return exit_code_of(printed.error());
@@ -148,8 +148,8 @@ int told(Result<std::string> const& printed) {
 
 int run_sample(std::span<std::string const> words) {
     auto const request = parse_sample_request(words);
-    return told(request.has_error() ? Result<std::string>(request.error())
-                                    : run_sample_command(*request));
+    return print_result(request.has_error() ? Result<std::string>(request.error())
+                                            : run_sample_command(*request));
 }
 
 int run(std::vector<std::string> const& arguments) {
@@ -162,7 +162,7 @@ int run(std::vector<std::string> const& arguments) {
         return 0;
     }
     if (!arguments.empty() && arguments[0] == "--model")
-        return told(model_summary(std::span(arguments).subspan(1)));
+        return print_result(model_summary(std::span(arguments).subspan(1)));
     silence_ffmpeg();  // what a clip lacks is reported by the loader, once
     if (!arguments.empty() && arguments[0] == "--sample")
         return run_sample(std::span(arguments).subspan(1));

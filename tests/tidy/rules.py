@@ -95,6 +95,10 @@ TEXT_RULES = [
 CITED = re.compile(r"(?<![\w/.-])(docs/rfc/\d{3}(?![\w.-]*\.md)|docs/[\w./-]*\.md"
                    r"|(?:HACKING|NEWS|README)\.md)\b")
 LINKED = re.compile(r"\]\(([\w./-]+\.md)(?:#[\w-]*)?\)")
+# Home-made words, and what the field says: docs/glossary.md. Product, documents and scripts only.
+WORDS = re.compile(r"\b(?:told(?! apart)|teller|held against|errands?|leash|left behind"
+                   r"|last words)\b", re.I)
+WORDS_FOLDERS = re.compile(r"^(?:tests|bench)/|^db/migrations/")
 CODE_IN_COMMENT = re.compile(
     r"^//\s*(?:\}+;?|#\s*include\b.*|(?:if|for|while|switch) \(.*\) ?\{|return\b.*;"
     r"|(?:auto|const|int|std::)\S*\s.*;|[\w:.>-]+\(.*\);|[\w.>\[\]-]+ [-+*/|&]?= .*;)$")
@@ -287,6 +291,14 @@ def check_cited(path, text, all_paths):
             yield Finding("cited_document", path, line, f"{match[1]}: no such document")
 
 
+def check_words(path, text):
+    if WORDS_FOLDERS.search(path):
+        return
+    for match in WORDS.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        yield Finding("words", path, line, f"{match.group()}: say it with the field's word")
+
+
 def check_registered(files):
     """files: {path: text}. Every source is named in a CMakeLists.txt of its folder or one above."""
     lists = {path.rpartition("/")[0]: text for path, text in files.items()
@@ -395,6 +407,7 @@ def check_all(files):
             yield from check_links(path, text)
         if not path.startswith("tests/tidy/"):
             yield from check_text(path, text)
+            yield from check_words(path, text)
             yield from check_cited(path, text, all_paths)
     yield from check_registered(files)
     yield from check_folders(all_paths)

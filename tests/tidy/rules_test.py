@@ -201,6 +201,9 @@ CASES = {
           "docs/rfc/011-detection.md": "README.md and [a](../a.md#b)\n", "docs/a.md": "",
           "README.md": "[a](docs/a.md), [b](https://example.org/docs/b.md)\n"},
          "// x: https://example.org/docs/a.md, ${X}/docs/b.md and docs/man/osora.1\n"]),
+    "words": (["// What a worker is told.\n", {"README.md": "processes left behind\n"}],
+              ["// Runs told apart by their number, what is left behind_.\n",
+               {"tests/unit/plan/a_test.cpp": "// What a worker is told.\n"}]),
     "registry_host": ([{"README.md": "from py" "pi.org\n"}], [{"README.md": "from PyPI\n"}]),
 }
 

@@ -89,16 +89,16 @@ function levels(parts, scale) {
 
 /// Which labels find room above the plot: the largest change first.
 function labelled(all, runs, width) {
-    const room = 190 / Math.max(1, width - 84) * runs, told = [];
+    const room = 190 / Math.max(1, width - 84) * runs, shown = [];
     [...all].sort((a, b) => Math.abs(b.effect) - Math.abs(a.effect)).forEach(change => {
-        if (told.every(other => Math.abs(other.at - change.at) >= room)) told.push(change);
+        if (shown.every(other => Math.abs(other.at - change.at) >= room)) shown.push(change);
     });
-    return told;
+    return shown;
 }
 
 /// Vertical lines at the first runs of new levels.
 function changes(all, look, runs, width) {
-    const told = labelled(all, runs, width);
+    const shown = labelled(all, runs, width);
     const side = at => at < 0.2 * runs ? 'left' : at > 0.8 * runs ? 'right' : 'center';
     return {
         type: 'line', data: [], symbol: 'none', itemStyle: {color: look.bad},
@@ -108,7 +108,7 @@ function changes(all, look, runs, width) {
             data: all.map(change => ({
                 xAxis: change.at,
                 lineStyle: {color: look.bad, type: change.effect > 0 ? 'solid' : 'dashed', width: 1.5},
-                label: {show: told.includes(change), formatter: change.label, position: 'end',
+                label: {show: shown.includes(change), formatter: change.label, position: 'end',
                         align: side(change.at), color: look.text, fontSize: 11, lineHeight: 14},
             })),
         },

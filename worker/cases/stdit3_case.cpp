@@ -59,11 +59,11 @@ Result<Stdit2Input> read_stdit_input(CaseFile const& file, CaseInputs& inputs,
     Stdit3Config const& sizes = config;
     OSORA_TRY(auto const read, read_stdit_input(file, inputs, variant, sizes));
     Stdit2Input input{read, {}, {}, {}, {}};
-    std::pair<char const*, at::Tensor*> const told[] = {{"height", &input.height},
-                                                        {"width", &input.width},
-                                                        {"ar", &input.ar},
-                                                        {"num_frames", &input.num_frames}};
-    for (auto const& [name, tensor] : told) {
+    std::pair<char const*, at::Tensor*> const scalars[] = {{"height", &input.height},
+                                                           {"width", &input.width},
+                                                           {"ar", &input.ar},
+                                                           {"num_frames", &input.num_frames}};
+    for (auto const& [name, tensor] : scalars) {
         OSORA_TRY(*tensor, inputs.need(variant, name, number({-1})));
         OSORA_TRY_VOID(check_repeats(*tensor, input.x.size(0), case_name("in", variant, name)));
     }

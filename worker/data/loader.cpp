@@ -88,7 +88,7 @@ Result<void> check_options(plan::Schedule const& schedule, LoaderOptions const& 
 
 }  // namespace
 
-std::string told(BadClip const& bad) {
+std::string bad_clip_text(BadClip const& bad) {
     std::string const what = fmt::format("{}: {}", bad.path, bad.reason);
     bool const alone = bad.replacement.empty() || bad.replacement == bad.path;
     return alone ? what : fmt::format("{}; {} instead", what, bad.replacement);

@@ -44,7 +44,7 @@ struct BadClip {
 };
 
 /// "NAME: REASON; NAME instead".
-[[nodiscard]] std::string told(BadClip const& bad);
+[[nodiscard]] std::string bad_clip_text(BadClip const& bad);
 
 struct LoadedSample {
     plan::SampleRef ref;

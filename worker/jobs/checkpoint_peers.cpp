@@ -30,7 +30,7 @@ std::string StoreCheckpointPeers::key(int step, int rank) const {
     return fmt::format("checkpoint/{}/{}/{}", self_.attempt, step, rank);
 }
 
-Result<void> StoreCheckpointPeers::tell(int step, Result<void> const& written) {
+Result<void> StoreCheckpointPeers::share(int step, Result<void> const& written) {
     std::string const said =
         written.has_value() ? std::string(kWritten) : "!" + written.error().message;
     try {

@@ -17,7 +17,7 @@ public:
 
     [[nodiscard]] int rank() const override { return self_.rank; }
     [[nodiscard]] std::string tag() const override;
-    [[nodiscard]] Result<void> tell(int step, Result<void> const& written) override;
+    [[nodiscard]] Result<void> share(int step, Result<void> const& written) override;
     /// unreachable if the store is gone, or after give_up(): nobody waits for a rank that has died.
     [[nodiscard]] Result<void> wait_for_all(int step) override;
 

@@ -114,7 +114,7 @@ void TrainLoop::report_bad_clips(int step, StepBatch const& batch) {
             .kind = bad.replacement == bad.path ? "clip_repaired" : "clip_skipped",
             .severity = "warning",
             .step = step,
-            .detail = told(bad)});
+            .detail = bad_clip_text(bad)});
     }
 }
 

@@ -13,7 +13,7 @@
 //   OSORA_MOCK_CLOCK=steps      reported times are these, not measured; a step passes in 1 ms
 //   OSORA_MOCK_IGNORE_TERM=1    SIGTERM does nothing
 //   OSORA_MOCK_IGNORE_STOP=1    neither does the agent's StopWorker
-//   OSORA_MOCK_LEAVE_CHILD=1    a child in a session of its own that ignores SIGTERM stays behind
+//   OSORA_MOCK_LEAVE_CHILD=1    a child in its own session, which ignores SIGTERM, stays alive
 //   OSORA_MOCK_PRINT=1          a line to stdout and one to stderr each step
 //
 // A fault with "@E" behind it happens in attempt E only: OSORA_MOCK_KILL=0:5@0.

@@ -69,8 +69,8 @@ double CollectiveTimer::seconds() const {
             busy += std::chrono::duration<double, std::milli>(call.work->getDuration());
             continue;
         }
-        auto const told = call.done->load();
-        auto const done = told == 0 ? now : Clock::time_point(Clock::duration(told));
+        auto const ticks = call.done->load();
+        auto const done = ticks == 0 ? now : Clock::time_point(Clock::duration(ticks));
         auto const from = std::max(call.start, until);
         if (done <= from) continue;
         busy += done - from;

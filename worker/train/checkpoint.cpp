@@ -141,7 +141,7 @@ Result<SavedCheckpoint> save_checkpoint(fs::path const& folder, CheckpointState 
                         : write_tensors(temporary, tensors, first);
     }
     if (!first) {
-        OSORA_TRY_VOID(peers->tell(state.step, written));
+        OSORA_TRY_VOID(peers->share(state.step, written));
         if (written.has_error()) return written.error();
     } else {
         // The others are waited for also when this rank failed: they still write to the folder.

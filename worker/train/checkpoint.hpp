@@ -79,7 +79,7 @@ public:
     /// The same on all of them, and different in each launch of the run.
     [[nodiscard]] virtual std::string tag() const = 0;
     /// Rank > 0: reports that this rank's parts of `step` are written, or why not.
-    [[nodiscard]] virtual Result<void> tell(int step, Result<void> const& written) = 0;
+    [[nodiscard]] virtual Result<void> share(int step, Result<void> const& written) = 0;
     /// Rank 0: waits until all others have reported; the first of their errors.
     [[nodiscard]] virtual Result<void> wait_for_all(int step) = 0;
 };

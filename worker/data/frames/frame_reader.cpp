@@ -48,8 +48,8 @@ public:
     [[nodiscard]] bool sent_all() const {
         return !plan_.by_count && !flush_loses_ && sent_wanted_ == window_.num_frames;
     }
-    /// Told the first packet. FFmpeg's H.264 decoder drops what a flush would give after a start at
-    /// a recovery point: there the pictures must be pushed out by those that follow.
+    /// The first packet is `packet`. FFmpeg's H.264 decoder drops what a flush would give after a
+    /// start at a recovery point: there the pictures must be pushed out by those that follow.
     void start_at(AVPacket const& packet) {
         AVCodecParameters const& codec = *demuxer_.stream()->codecpar;
         flush_loses_ = codec.codec_id == AV_CODEC_ID_H264 && starts_without_past(packet, codec);

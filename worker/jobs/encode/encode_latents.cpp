@@ -130,7 +130,7 @@ Result<void> encode_step(Batch const& batch, VaePipeline const& vae, Collected& 
                          EncodeSteps& steps) {
     for (BadClip const& bad : batch.bad_clips())
         steps.notice(bad.replacement.empty() ? "clip_skipped" : "clip_repaired",
-                     told(bad) + (bad.replacement.empty() ? "; it is not cached" : ""));
+                     bad_clip_text(bad) + (bad.replacement.empty() ? "; it is not cached" : ""));
     auto const count = static_cast<std::int64_t>(batch.samples().size());
     auto const start = Clock::now();
     if (missing_in(batch) < count) {

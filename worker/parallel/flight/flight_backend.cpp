@@ -83,7 +83,7 @@ public:
         works_.emplace_back(ticket, std::move(work));
     }
     /// They end in order.
-    void tell(FlightRecorder& recorder) {
+    void refresh(FlightRecorder& recorder) {
         std::scoped_lock const lock(mutex_);
         while (!works_.empty() && works_.front().second->isCompleted()) {
             recorder.ended(works_.front().first, works_.front().second->isSuccess());
@@ -110,7 +110,8 @@ public:
               recorder_->add_channel(fmt::format("{} {}", name, inner_->getBackendName()), ranks)) {
         if (!asks_) return;
         asked_ = std::make_shared<Asked>();
-        recorder_->refresh_with([asked = asked_, told = recorder_.get()] { asked->tell(*told); });
+        recorder_->refresh_with(
+            [asked = asked_, recorder = recorder_.get()] { asked->refresh(*recorder); });
     }
 
     std::string const getBackendName() const override { return inner_->getBackendName(); }
@@ -201,7 +202,7 @@ private:
 
     template <class Start>
     WorkPtr note(FlightRecorder::Call const& call, Start const& start) {
-        if (asked_) asked_->tell(*recorder_);
+        if (asked_) asked_->refresh(*recorder_);
         auto const ticket = recorder_->started(call);
         Ending ending(*recorder_, ticket);
         WorkPtr work = start();

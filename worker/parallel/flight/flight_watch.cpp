@@ -128,7 +128,7 @@ void FlightWatch::Impl::run(std::stop_token const& stop) {
             if (stop.stop_requested()) return;
             write_down(what >= kEnds ? "ended by a signal" : "asked for");
             std::uint64_t const one = 1;
-            [[maybe_unused]] auto const told = ::write(answered.get(), &one, sizeof one);
+            [[maybe_unused]] auto const written = ::write(answered.get(), &one, sizeof one);
         }
         look();
     }
@@ -144,7 +144,7 @@ FlightWatch::~FlightWatch() {
     flight_signals_wake(-1, -1);
     impl_->thread.request_stop();
     std::uint64_t const one = 1;
-    [[maybe_unused]] auto const told = ::write(impl_->asked.get(), &one, sizeof one);
+    [[maybe_unused]] auto const written = ::write(impl_->asked.get(), &one, sizeof one);
 }
 
 std::shared_ptr<FlightRecorder> const& FlightWatch::recorder() const {

@@ -72,12 +72,12 @@ at::Tensor Stdit2Objective::velocity(Stdit3Input const& input, MicroBatch const&
 }
 
 Stdit2Input stdit2_input(Stdit3Input const& input, VideoSize const& size) {
-    auto const told = [&](double value) {
+    auto const filled = [&](double value) {
         return at::full({1}, value, at::TensorOptions(at::kFloat).device(input.x.device()));
     };
-    Stdit2Input made{input, told(size.height_px), told(size.width_px),
-                     told(size.width_px / size.height_px),
-                     told(static_cast<double>(size.num_frames))};
+    Stdit2Input made{input, filled(size.height_px), filled(size.width_px),
+                     filled(size.width_px / size.height_px),
+                     filled(static_cast<double>(size.num_frames))};
     return made;
 }
 

@@ -106,7 +106,7 @@ class FailedPeers final : public CheckpointPeers {
 public:
     int rank() const override { return 0; }
     std::string tag() const override { return "launch0"; }
-    Result<void> tell(int, Result<void> const&) override { return {}; }
+    Result<void> share(int, Result<void> const&) override { return {}; }
     Result<void> wait_for_all(int) override {
         return Error{Errc::out_of_space, "rank 3: no space left"};
     }

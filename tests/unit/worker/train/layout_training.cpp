@@ -63,7 +63,7 @@ public:
     ThreadPeers(int rank, std::latch& others) : rank_(rank), others_(others) {}
     int rank() const override { return rank_; }
     std::string tag() const override { return "test"; }
-    Result<void> tell(int, Result<void> const& written) override {
+    Result<void> share(int, Result<void> const& written) override {
         EXPECT_TRUE(written.has_value());
         others_.count_down();
         return {};
