@@ -113,9 +113,9 @@ std::string node_name(RunView const& view, int node) {
 }
 
 std::vector<std::string> node_lines(RunView const& view, TableRoom room) {
-    bool const is_known = std::ranges::any_of(
+    bool const is_complete = std::ranges::any_of(
         view.node_views, [](NodeView const& each) { return each.steps_done > 0; });
-    if (!is_known || view.node_views.size() != view.status.nodes.size()) return {};
+    if (!is_complete || view.node_views.size() != view.status.nodes.size()) return {};
     std::vector<double> times;
     for (NodeView const& each : view.node_views) {
         if (is_known(each.step_time_s)) times.push_back(each.step_time_s);
