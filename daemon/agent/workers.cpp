@@ -99,8 +99,8 @@ void Workers::start(protocol::LaunchWorkers const& launch, std::optional<StorePo
         if (finder.has_value()) step_pattern_ = job->config.worker.step_pattern;
     }
     if (job.has_value()) log_bytes_ = job->config.faults.log_mib * kMiB;
-    if (log_bytes_ > 0 && !std::exchange(holding_, true)) {
-        tasks_.spawn("size of logs", hold_logs());
+    if (log_bytes_ > 0 && !std::exchange(limits_logs_, true)) {
+        tasks_.spawn("size of logs", report_unlimited_logs());
     }
     Descriptor store_socket;
     // A user program binds the port itself.
@@ -189,7 +189,10 @@ Result<void> Workers::start_one(plan::WorkerJob const& job, WorkerPlace place,
     log_.info("worker started", {{"attempt", attempt}, {"rank", rank}, {"pid", child.id.pid}});
 
     auto const worker = std::make_shared<Worker>(Worker{attempt, rank, child.id, nullptr});
-    worker->cap.emplace(protocol::RunPaths{options_.run_dir}.rank_log(attempt, rank), log_bytes_);
+    if (log_bytes_ > 0) {
+        auto const log = protocol::RunPaths{options_.run_dir}.rank_log(attempt, rank);
+        log_caps_.add(child.id.pid, rank, LogCap(log, log_bytes_));
+    }
     living_[child.id.pid] = worker;
     WorkerSpawned spawned;
     spawned.attempt = attempt;
@@ -270,7 +273,7 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
     ExitStatus const status = co_await wait_and_reap(std::move(child), read_last_messages);
     living_.erase(pid);
     co_await steps_.finish(pid);
-    hold_log(*worker);
+    log_caps_.finish(pid);
     log_.info("worker ended", {{"attempt", worker->attempt},
                                {"rank", worker->rank},
                                {"how", describe(status)},
@@ -293,21 +296,15 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
     on_input_(std::move(exited));
 }
 
-/// When the log cannot be limited, the rank runs on anyway.
-void Workers::hold_log(Worker& worker) {
-    if (!worker.cap) return;
-    auto const held = worker.cap->hold();
-    if (held.has_error()) {
-        log_.warning("cannot enforce faults.log_mib",
-                     {{"rank", worker.rank}, {"why", held.error().message}});
-    }
-}
-
-asio::awaitable<void> Workers::hold_logs() {
-    constexpr auto kEvery = std::chrono::milliseconds(250);
+/// When a log cannot be limited, its rank runs on anyway.
+asio::awaitable<void> Workers::report_unlimited_logs() {
+    constexpr auto kEvery = std::chrono::seconds(1);
     asio::steady_timer pause(tasks_.executor());
     while (true) {
-        for (auto const& [pid, worker] : living_) hold_log(*worker);
+        for (auto const& failure : log_caps_.take_failures()) {
+            log_.warning("cannot enforce faults.log_mib",
+                         {{"rank", failure.rank}, {"why", failure.error.message}});
+        }
         pause.expires_after(kEvery);
         co_await pause.async_wait(kToken);
     }

@@ -8,7 +8,7 @@
 #include "base/secrets.hpp"
 #include "base/task_group.hpp"
 #include "daemon/agent/agent_core.hpp"
-#include "daemon/agent/log_cap.hpp"
+#include "daemon/agent/log_caps.hpp"
 #include "daemon/agent/step_watch.hpp"
 #include "daemon/agent/store_port.hpp"
 #include "daemon/agent/worker_setup.hpp"
@@ -56,7 +56,6 @@ private:
         int attempt = 0, rank = 0;
         ProcessId id;
         std::shared_ptr<FrameConnection> link;  // none for `exec`
-        std::optional<LogCap> cap = {};         // of its log
     };
     [[nodiscard]] std::vector<std::vector<int>> bind(plan::WorkerJob const& job,
                                                      protocol::LaunchWorkers const& launch);
@@ -64,8 +63,7 @@ private:
                                          Descriptor const& store);
     [[nodiscard]] Descriptor open_log(int attempt, int rank);
     [[nodiscard]] std::string tail(Worker const& worker) const;
-    void hold_log(Worker& worker);
-    boost::asio::awaitable<void> hold_logs();
+    boost::asio::awaitable<void> report_unlimited_logs();
     void watch_link(std::shared_ptr<Worker> const& worker, int fd);
     void hear(Worker const& worker, std::string const& frame);
     void link_broke(Worker const& worker, Error const& why);
@@ -81,7 +79,8 @@ private:
     Redactor redactor_;                  // removes the run's secrets from failure messages
     std::string step_pattern_ = "none";  // exec: of the run
     std::int64_t log_bytes_ = 0;         // faults.log_mib; 0: no cap
-    bool holding_ = false;
+    bool limits_logs_ = false;
+    LogCaps log_caps_;
     long oom_kills_ = 0;
     std::optional<NodeCores> cores_;  // read when first needed
 };

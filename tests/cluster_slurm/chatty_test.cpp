@@ -26,7 +26,7 @@ TEST_F(SlurmChatty, TwentyMegabytesASecondOfStepLinesFromEachRank) {
                                             "    due += 0.05\n"
                                             "    time.sleep(max(0, due - time.monotonic()))\n";
     std::ofstream(folder_ / "run.toml")
-        << "[run]\nname = \"chatty\"\njob = \"exec\"\n[resources]\nbackend = \"slurm\"\nnodes = 2\n"
+        << "[run]\nname = \"demo\"\njob = \"exec\"\n[resources]\nbackend = \"slurm\"\nnodes = 2\n"
            "gpus_per_node = 4\ntime_limit = \"00:30:00\"\n"
            "[worker]\ncommand = [\"/usr/bin/python3\", \"chatty.py\"]\n"
            "[probe]\nbefore_start = \"never\"\n"
