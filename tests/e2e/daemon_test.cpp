@@ -7,6 +7,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 #include <chrono>
 
@@ -46,11 +48,19 @@ protected:
         EXPECT_TRUE(child.has_value());
         return std::move(*child);
     }
+    /// The socket has its name before it accepts connections.
+    [[nodiscard]] bool is_listening() const {
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        socket().string().copy(address.sun_path, sizeof address.sun_path - 1);
+        Descriptor const peer(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        auto const* where = reinterpret_cast<sockaddr const*>(&address);
+        return ::connect(peer.get(), where, sizeof address) == 0;
+    }
     void start_daemon() {
         std::filesystem::remove(socket());
         daemon_ = spawn_daemon();
-        ASSERT_TRUE(eventually([this] { return std::filesystem::exists(socket()); }))
-            << daemon_log();
+        ASSERT_TRUE(eventually([this] { return is_listening(); })) << daemon_log();
     }
     void kill_daemon() {
         signal_process(daemon_.id, SIGKILL);
