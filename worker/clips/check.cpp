@@ -72,7 +72,7 @@ public:
 
     [[nodiscard]] std::optional<Fault> fault() const {
         auto const facts = decoder().probe(clip_.path);
-        if (facts.has_error()) return fault_of(facts.error());
+        if (facts.has_error()) return named_fault(facts.error());
         if (facts->num_frames < clip_.num_frames) {
             return Fault{"short", fmt::format("it has {} frames, the row says {}",
                                               facts->num_frames, clip_.num_frames)};
@@ -80,7 +80,7 @@ public:
         if (auto const size = size_fault(*facts)) return size;
         for (FrameWindow const& window : windows(facts->num_frames)) {
             auto const decoded = decoder().verify(clip_.path, window);
-            if (decoded.has_error()) return fault_of(decoded.error());
+            if (decoded.has_error()) return named_fault(decoded.error());
         }
         return std::nullopt;
     }
@@ -108,7 +108,7 @@ private:
         return ClipDecoder({.deadline_s = std::max(0.0, left.count())});
     }
 
-    [[nodiscard]] Fault fault_of(Error const& error) const {
+    [[nodiscard]] Fault named_fault(Error const& error) const {
         return fault_of(error, clip_.path, request_.deadline_s);
     }
 
