@@ -32,7 +32,7 @@ struct ScalingCost {
     int steps = 0;
     struct Size {
         int nodes = 1, trials = 0;
-        double gpu_s = 0;  // GPUs or CPU ranks of a node
+        double gpu_s = 0;  // GPU seconds; without GPUs, of CPU ranks
     };
     std::vector<Size> sizes = {};
     double wall_s = 0, budget_gpu_s = 0;

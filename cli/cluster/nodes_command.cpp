@@ -16,6 +16,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 
 namespace osora::cli {
 namespace {
@@ -39,7 +41,11 @@ Result<slurm::NodeMemory> read_memory(fs::path const& path, std::int64_t now_us)
 
 /// invalid_input: the node has no record.
 Result<void> forget(fs::path const& path, std::string const& host, std::int64_t now_us) {
-    OSORA_TRY(auto const lock, FileLock::acquire(path.string() + ".lock"));
+    std::error_code error;
+    std::optional<FileLock> lock;
+    if (fs::exists(path, error)) {
+        OSORA_TRY(lock, FileLock::acquire(path.string() + ".lock"));
+    }
     OSORA_TRY(auto memory, read_memory(path, now_us));
     bool const had =
         std::erase_if(memory.nodes, [&host](auto const& each) { return each.host == host; }) > 0;

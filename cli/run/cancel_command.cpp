@@ -28,10 +28,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Longer than the controller waits for a graceful stop before it kills the workers.
-constexpr auto kOrderlyLimit = std::chrono::seconds(90);
+constexpr auto kGracefulLimit = std::chrono::seconds(90);
 constexpr auto kJobQueryEvery = std::chrono::seconds(4);
-constexpr auto kLastWords = std::chrono::seconds(2);
-constexpr auto kControllerStartLimit = std::chrono::seconds(5);  // poll interval for a controller
+constexpr auto kFinalRecordsLimit = std::chrono::seconds(2);
+constexpr auto kControllerStartLimit = std::chrono::seconds(5);  // until a controller takes the run
 
 /// The state of the run's job in the queue now.
 JobStatus job_status(Context const& context, RunFolder const& run) {
@@ -44,7 +44,7 @@ Result<bool> wait_for_end(Context const& context, RunFolder const& run, protocol
     auto const& paths = run.paths;
     JournalTail tail(paths.journal());
     protocol::RunView fresh;
-    auto deadline = Clock::now() + kOrderlyLimit;
+    auto deadline = Clock::now() + kGracefulLimit;
     auto look_at = Clock::now() + kJobQueryEvery;
     while (Clock::now() < deadline) {
         OSORA_TRY(auto const records, tail.read());
@@ -59,7 +59,7 @@ Result<bool> wait_for_end(Context const& context, RunFolder const& run, protocol
             bool const gone = job_status(context, run).place == JobPlace::gone;
             // The final records of the journal may still be on the way through a network file
             // system.
-            if (gone) deadline = std::min(deadline, Clock::now() + kLastWords);
+            if (gone) deadline = std::min(deadline, Clock::now() + kFinalRecordsLimit);
             look_at = Clock::now() + kJobQueryEvery;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(50));

@@ -97,7 +97,7 @@ boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments c
     tuning.request = std::move(*request);
     auto const base = prepare_run(context, tuning.request, tuning.json);
     if (base.has_error()) return base.error();
-    print_notes(*base);  // steps of the trials would be the same
+    print_notes(*base);  // the notes of the trials would be the same
     auto candidates = candidates_for(context, arguments, *base);
     if (candidates.has_error()) return fail(kExitUsage, candidates.error().message);
     tuning.candidates = std::move(*candidates);

@@ -17,7 +17,7 @@
 
 namespace osora::protocol {
 
-constexpr int kAgentProtocol = 1;
+constexpr int kAgentProtocol = 2;
 
 // Agent to controller.
 /// The first message of every connection; nothing else is sent before the Welcome.

@@ -35,6 +35,7 @@ protected:
 
 TEST_F(Nodes, AreListedWorstFirstAndForgotten) {
     EXPECT_THAT(osora({"nodes"}).out, HasSubstr("no node failed a run lately"));
+    EXPECT_THAT(osora({"nodes", "--forget", "n3"}).err, HasSubstr("has no recorded fault"));
     remember(memory());
     auto const listed = osora({"nodes"});
     EXPECT_EQ(listed.code, 0) << listed.err;

@@ -46,7 +46,7 @@ TEST(ControllerCore, RefusesStrangers) {
     EXPECT_EQ(refused([](AgentHello& h) { h.token = "secreu"; }), "wrong token");
     EXPECT_EQ(refused([](AgentHello& h) { h.token.clear(); }), "wrong token");
     EXPECT_EQ(refused([](AgentHello& h) { h.protocol = 9; }),
-              "the agent speaks protocol 9, this controller 1");
+              "the agent speaks protocol 9, this controller 2");
     EXPECT_EQ(refused([](AgentHello& h) { h.node = 2; }), "node 2; this run has 2");
     EXPECT_EQ(refused([](AgentHello& h) { h.node = -1; }), "node -1; this run has 2");
     EXPECT_EQ(refused([](AgentHello& h) { h.attempt = 4; }), "attempt 4 was never ordered");
