@@ -1,5 +1,5 @@
-// Clips that are not what their row says: fewer frames, another size. Told, and never trained on as
-// something else.
+// Clips that are not what their row says: fewer frames, another size. They are reported, and never
+// trained on as something else.
 #include "tests/unit/worker/data/loader_fixture.hpp"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ TEST_F(LoaderTest, ListedCountsMayBeTooHigh) {
         for (std::uint64_t step = 0; step < 60; ++step) {
             auto const batch = loader->next(step);
             ASSERT_TRUE(batch) << batch.error().message;
-            for (BadClip const& bad : batch->bad_clips()) said.push_back(told(bad));
+            for (BadClip const& bad : batch->bad_clips()) said.push_back(bad_clip_text(bad));
             if (workers == 0) reference.push_back(copy(*batch));
             EXPECT_TRUE(copy(*batch) == reference[step]) << step;
             if (batch->key().num_frames != 8) continue;
@@ -71,7 +71,7 @@ TEST_F(LoaderTest, ClipsOfAnotherSizeThanListedAreReplacedAndReported) {
         for (std::uint64_t step = 0; step < 30; ++step) {
             auto const batch = loader->next(step);
             ASSERT_TRUE(batch) << batch.error().message;
-            for (BadClip const& bad : batch->bad_clips()) said.push_back(told(bad));
+            for (BadClip const& bad : batch->bad_clips()) said.push_back(bad_clip_text(bad));
             if (workers == 0) reference.push_back(copy(*batch));
             EXPECT_TRUE(copy(*batch) == reference[step]) << step;
             for (LoadedSample const& sample : batch->samples()) {
