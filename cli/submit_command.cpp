@@ -34,10 +34,13 @@ Result<plan::ConfigRequest> submit_request(Context const& context, Arguments con
     if (!from) return request;
     OSORA_TRY(auto const state, state_dir(context.environment));
     OSORA_TRY(auto const run, find_run(state, *from, trust_of(arguments)));
-    OSORA_TRY(auto const submitted, read_submission(run));
+    OSORA_TRY(auto const record, plan::read_submission(run.paths));
     request.run_file = run.paths.run_file();
-    request.base_dir = submitted.base_dir;
-    if (auto const sets = sets_of(submitted); !sets.empty()) {
+    request.base_dir = record.base_dir;
+    // The run file is what counts: without the note, a run of another version is submitted as well.
+    auto const submitted = plan::submitted_run(record);
+    if (submitted.has_error()) return request;
+    if (auto const sets = sets_of(*submitted); !sets.empty()) {
         cli::print(stderr, "note: run {} was also given --set {}\n", run.number,
                    fmt::join(sets, " --set "));
     }

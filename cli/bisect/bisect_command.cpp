@@ -32,12 +32,11 @@ constexpr double kBisectStartGuess_s = 10;
 
 /// Hosts that trials may run on: those of this allocation, or of [ssh]. Empty: not known.
 std::vector<std::string> available_hosts(Context const& context, BisectSide const& bad) {
-    auto config = protocol::from_json<plan::RunConfig>(bad.config);
-    if (config.has_error()) return {};
-    config->faults.exclude_nodes.clear();
+    auto config = bad.config;
+    config.faults.exclude_nodes.clear();
     constexpr int kAny = 1 << 20;
-    config->resources.nodes = kAny;
-    return plan::candidate_hosts(*config, context.environment);
+    config.resources.nodes = kAny;
+    return plan::candidate_hosts(config, context.environment);
 }
 
 std::string first_rung(Bisection const& bisection, bool real) {
@@ -122,8 +121,7 @@ Result<Bisection> bisection_of(Context const& context, Arguments const& argument
     plan.bad = bisection.bad.run.summary.run.number;
     plan.good_s = bisection.good.step_s();
     plan.bad_s = bisection.bad.step_s();
-    OSORA_TRY(auto const config, protocol::from_json<plan::RunConfig>(bisection.bad.config));
-    OSORA_TRY(bisection.options, options_of(arguments, config));
+    OSORA_TRY(bisection.options, options_of(arguments, bisection.bad.config));
     OSORA_TRY(auto const steps, arguments.number("--steps", kBisectStepsMin, kBisectStepsMax));
     plan.steps = steps.value_or(kBisectSteps);
     bisection.available = available_hosts(context, bisection.bad);

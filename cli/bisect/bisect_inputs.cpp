@@ -5,7 +5,7 @@
 #include "db/analysis/bucket_compute.hpp"
 #include "db/store/queries.hpp"
 #include "plan/config/config_files.hpp"
-#include "protocol/journal/run_events.hpp"
+#include "plan/config/submitted_run.hpp"
 
 #include <fmt/format.h>
 
@@ -21,18 +21,19 @@ constexpr std::size_t kUuidDigits = 8;
 
 /// Into side.config and side.base_dir.
 Result<void> read_submitted(BisectSide& side) {
-    auto const& run = side.run;
-    auto const& events = run.events;
+    auto const where = fmt::format("run {}", side.run.summary.run.number);
+    auto const& events = side.run.events;
     auto const submitted =
         std::ranges::find(events, protocol::RunSubmitted::kType, &db::EventRecord::kind);
     if (submitted == events.end()) {
-        return Error{Errc::invalid_input, "its run file is not in the history"};
+        return invalid("its run file is not in the history").in(where);
     }
-    OSORA_TRY(auto const event, protocol::decode<protocol::RunSubmitted>(submitted->body));
-    OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(event.config));
-    plan::make_paths_absolute(config, event.base_dir);
-    side.config = protocol::to_json(config);
-    side.base_dir = event.base_dir;
+    auto record = protocol::decode<protocol::RunSubmitted>(submitted->body);
+    if (record.has_error()) return std::move(record).error().in(where);
+    side.base_dir = record->base_dir;
+    OSORA_TRY(auto typed, plan::submitted_run(std::move(*record)));
+    side.config = std::move(typed.config);
+    plan::make_paths_absolute(side.config, side.base_dir);
     return boost::system::in_place_value;
 }
 
@@ -96,13 +97,11 @@ Result<BisectSide> load_side(db::Store& store, std::string const& wanted, Import
     BisectSide side;
     OSORA_TRY(side.run, db::load_run(store, record.run_id));
     leave_out_paths(side.run);
-    auto const where = fmt::format("run {}", record.number);
     if (!side.run.summary.measured || side.run.summary.measured->steps_used == 0) {
-        return Error{Errc::invalid_input, "no step after its warm-up is in the history"}.in(where);
+        return invalid(
+            fmt::format("run {}: no step after its warm-up is in the history", record.number));
     }
-    if (auto const read = read_submitted(side); read.has_error()) {
-        return Error(read.error()).in(where);
-    }
+    OSORA_TRY_VOID(read_submitted(side));
     for (auto const& node : side.run.summary.nodes) side.hosts.push_back(node.hostname);
     std::ranges::sort(side.hosts);
     return side;
@@ -115,7 +114,8 @@ bool is_one_value(std::string const& fact) {
 Result<TrialStart> trial_start(BisectSide const& good, BisectSide const& bad,
                                TrialChoice const& choice, Environment const& environment,
                                std::vector<std::string> const& available) {
-    OSORA_TRY(auto const config, hybrid_config(good.config, bad.config, choice.config_keys));
+    OSORA_TRY(auto const config, hybrid_config(protocol::to_json(good.config),
+                                               protocol::to_json(bad.config), choice.config_keys));
     TrialStart start;
     OSORA_TRY(start.config, protocol::from_json<plan::RunConfig>(config));
     restore_secrets(start.config, {good.run.summary.run.run_dir, bad.run.summary.run.run_dir});

@@ -21,7 +21,7 @@ namespace osora::cli {
 
 struct BisectSide {
     db::analysis::RunHistory run;
-    protocol::json::value config;    // plan::RunConfig as resolved, its paths absolute
+    plan::RunConfig config;          // its paths are absolute
     std::filesystem::path base_dir;  // its relative paths start here
     std::vector<std::string> hosts;  // sorted
 

@@ -93,9 +93,9 @@ Result<Scaling> scaling_of(Context const& context, Arguments const& arguments) {
     scaling.json = arguments.has("--json");
     scaling.repeats = kRepeats;
     scaling.anew = arguments.has("--anew");
-    OSORA_TRY(auto const config, protocol::from_json<plan::RunConfig>(scaling.base.config));
     OSORA_TRY(auto const budget, arguments.real("--budget-gpu-h", kBudgetMin_h, kBudgetMax_h));
-    scaling.budget_gpu_s = kSecondsPerHour * (budget ? *budget : config.bisect.budget_gpu_h);
+    scaling.budget_gpu_s =
+        kSecondsPerHour * budget.value_or(scaling.base.config.bisect.budget_gpu_h);
     scaling.layers = config_request(context, arguments);
     scaling.layers.run_file.clear();
     if (scaling.json) scaling.progress = stderr;
@@ -162,17 +162,16 @@ double p_of(std::map<int, ScalingPoint> const& points, int knee, int largest) {
 
 std::vector<plan::TuneCandidate> remedies_for(Scaling const& scaling) {
     auto const config = config_at(scaling, scaling.sizes.back());
-    if (config.has_error()) return {};
     std::vector<plan::TuneCandidate> list;
-    if (config->debug.collectives != "bucketed") {
+    if (config.debug.collectives != "bucketed") {
         list.push_back({.key = "debug.collectives",
                         .values = {"bucketed"},
                         .reason = "fewer and larger collectives"});
     }
     plan::PlanDecision decision;
     constexpr int kBucketMib = 25;
-    decision.chosen.grad_bucket_mib = config->parallel.grad_bucket_mib.value_or(kBucketMib);
-    std::ranges::move(own_candidates(*config, decision), std::back_inserter(list));
+    decision.chosen.grad_bucket_mib = config.parallel.grad_bucket_mib.value_or(kBucketMib);
+    std::ranges::move(own_candidates(config, decision), std::back_inserter(list));
     return list;
 }
 

@@ -71,8 +71,8 @@ ScalingTrial played_back(db::InvestigatedTrial const& kept) {
 
 }  // namespace
 
-Result<plan::RunConfig> config_at(Scaling const& scaling, int nodes) {
-    OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(scaling.base.config));
+plan::RunConfig config_at(Scaling const& scaling, int nodes) {
+    auto config = scaling.base.config;
     auto const& base = scaling.base.run.summary;
     restore_secrets(config, {base.run.run_dir});
     if (base.plan && !base.plan->buckets.empty()) {
@@ -147,7 +147,7 @@ Result<ScalingTrial> ScalingTrials::measure_anew(int nodes, std::vector<std::str
 
 Result<ScalingTrial> ScalingTrials::run(int nodes, std::vector<std::string> const& sets) const {
     auto const& scaling = *scaling_;
-    OSORA_TRY(auto const config, config_at(scaling, nodes));
+    auto const config = config_at(scaling, nodes);
     OSORA_TRY(auto start, trial_start(scaling.base, scaling.base, {}, context_->environment, {}));
     auto const title = fmt::format("# A trial of osora bisect --scaling {}.", scaling.series);
     OSORA_TRY_VOID(write_file_atomic(

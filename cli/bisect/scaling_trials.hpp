@@ -44,7 +44,7 @@ struct ScalingTrial {
 
 /// The base run's settings at another size: keeps the batch of a rank, or with `strong` the global
 /// batch.
-[[nodiscard]] Result<plan::RunConfig> config_at(Scaling const& scaling, int nodes);
+[[nodiscard]] plan::RunConfig config_at(Scaling const& scaling, int nodes);
 
 class ScalingTrials {
 public:

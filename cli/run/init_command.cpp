@@ -8,6 +8,7 @@
 #include "cli/command/run_file_command.hpp"
 #include "cli/run/runs.hpp"
 #include "plan/config/config_files.hpp"
+#include "plan/config/submitted_run.hpp"
 #include "plan/config/template.hpp"
 #include "plan/worker_job.hpp"
 #include "protocol/json_file.hpp"
@@ -22,15 +23,14 @@ namespace {
 Result<plan::RunConfig> config_of_run(Context const& context, std::string const& wanted) {
     OSORA_TRY(auto const state, state_dir(context.environment));
     OSORA_TRY(auto const folder, find_run(state, wanted, Imported::taken));
-    OSORA_TRY(auto const submitted, read_submission(folder));
-    OSORA_TRY(auto config, protocol::from_json<plan::RunConfig>(submitted.config));
-    plan::make_paths_absolute(config, submitted.base_dir);
+    OSORA_TRY(auto submitted, plan::read_submitted_run(folder.paths));
+    plan::make_paths_absolute(submitted.config, submitted.record.base_dir);
     auto const job = protocol::read_json_file<plan::WorkerJob>(folder.paths.job());
     if (job.has_value() && !job->stages.empty()) {
         cli::print(stderr, "note: [[stage]] tables are left out; they are in {}\n",
                    folder.paths.run_file().string());
     }
-    return config;
+    return submitted.config;
 }
 
 Result<std::string> text_for(Context const& context, Arguments const& arguments) {

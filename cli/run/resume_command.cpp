@@ -8,6 +8,7 @@
 #include "cli/run/run_command.hpp"
 #include "cli/run/slurm/submit_slurm.hpp"
 #include "cli/run/started.hpp"
+#include "plan/config/submitted_run.hpp"
 
 #include "base/text/units.hpp"
 
@@ -15,11 +16,6 @@
 
 namespace osora::cli {
 namespace {
-
-Result<plan::RunConfig> config_of(RunFolder const& run) {
-    OSORA_TRY(auto const submission, read_submission(run));
-    return protocol::from_json<plan::RunConfig>(submission.config);
-}
 
 int run_resume(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
@@ -53,9 +49,10 @@ int run_resume(Context const& context, Arguments const& arguments) {
                                .attached = !arguments.has("--detach"),
                                .resume = is_over(view),
                                .known_records = view.records};
-    auto const config = config_of(folder);
-    if (config.has_error()) return fail(kExitUsage, config.error().message);
-    if (is_queued(context, *config)) return queue_and_follow(context, folder, *config, options);
+    auto const submitted = plan::read_submitted_run(folder.paths);
+    if (submitted.has_error()) return fail(kExitUsage, submitted.error().message);
+    auto const& config = submitted->config;
+    if (is_queued(context, config)) return queue_and_follow(context, folder, config, options);
     return start_and_follow(context, folder, options);
 }
 

@@ -7,6 +7,7 @@
 #include "base/files/own_folder.hpp"
 #include "base/text/nearest.hpp"
 #include "base/text/text.hpp"
+#include "plan/config/submitted_run.hpp"
 #include "protocol/state_paths.hpp"
 
 #include <fcntl.h>
@@ -98,7 +99,7 @@ Error refused_import(RunFolder const& run) {
 Result<RunFolder> by_uuid(std::vector<RunFolder> const& runs, std::string_view wanted) {
     std::vector<RunFolder> found;
     for (RunFolder const& each : runs) {
-        auto const submission = read_submission(each);
+        auto const submission = plan::read_submission(each.paths);
         if (submission.has_value() && submission->run_uuid.starts_with(wanted)) {
             found.push_back(each);
         }
@@ -175,15 +176,6 @@ Result<RunFolder> find_run(fs::path const& state, std::string_view wanted, Impor
     if (!found) return own;
     if (imported == Imported::refused) return refused_import(*found);
     return *found;
-}
-
-Result<protocol::RunSubmitted> read_submission(RunFolder const& run) {
-    OSORA_TRY(auto const text, read_file(run.paths.submission()));
-    auto submitted = protocol::decode<protocol::RunSubmitted>(text);
-    if (submitted.has_error()) {
-        return std::move(submitted).error().in(run.paths.submission().string());
-    }
-    return submitted;
 }
 
 Result<RunFolder> next_run_folder(fs::path const& state, std::string_view name) {

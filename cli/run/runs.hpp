@@ -3,7 +3,6 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "protocol/journal/run_events.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <filesystem>
@@ -37,9 +36,6 @@ enum class Imported { refused, taken };
 [[nodiscard]] Result<RunFolder> find_run(std::filesystem::path const& state,
                                          std::string_view wanted,
                                          Imported imported = Imported::refused);
-
-/// submission.json of a run.
-[[nodiscard]] Result<protocol::RunSubmitted> read_submission(RunFolder const& run);
 
 /// The folder that make_run_folder() would make now.
 [[nodiscard]] Result<RunFolder> next_run_folder(std::filesystem::path const& state,

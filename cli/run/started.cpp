@@ -8,7 +8,7 @@
 #include "cli/run/control_client.hpp"
 #include "cli/run/daemon_client.hpp"
 #include "cli/run/follow/follow.hpp"
-#include "plan/config/run_config.hpp"
+#include "plan/config/submitted_run.hpp"
 
 #include <fmt/format.h>
 #include <poll.h>
@@ -56,11 +56,9 @@ int detach(RunFolder const& run, Controller const& controller, StartOptions cons
 
 /// A run on Slurm has its controller inside its job.
 bool is_for_daemon(RunFolder const& run) {
-    auto const submission = read_submission(run);
-    if (submission.has_error()) return false;
-    auto const config = protocol::from_json<plan::RunConfig>(submission->config);
-    bool const elsewhere = config.has_error() || config->resources.backend == "slurm";
-    return !elsewhere && has_daemon(run.paths.state().dir);
+    auto const submitted = plan::read_submitted_run(run.paths);
+    if (submitted.has_error() || submitted->config.resources.backend == "slurm") return false;
+    return has_daemon(run.paths.state().dir);
 }
 
 /// The daemon answers before the controller has started.

@@ -91,13 +91,10 @@ Result<RunFolder> create_run(std::filesystem::path const& state, Submission cons
     return written.error();
 }
 
-std::vector<std::string> sets_of(protocol::RunSubmitted const& submitted) {
+std::vector<std::string> sets_of(plan::SubmittedRun const& submitted) {
     std::vector<std::string> sets;
-    auto const origins = protocol::from_json<plan::Origins>(submitted.origins);
-    auto const config = protocol::from_json<plan::RunConfig>(submitted.config);
-    if (origins.has_error() || config.has_error()) return sets;
-    for (auto const& [key, origin] : *origins) {
-        std::string const value = plan::value_text(*config, key);
+    for (auto const& [key, origin] : submitted.origins) {
+        std::string const value = plan::value_text(submitted.config, key);
         if (origin.layer != plan::Layer::command_line || value.empty()) continue;
         sets.push_back(fmt::format("{}={}", key, is_untold(key, value) ? "..." : value));
     }

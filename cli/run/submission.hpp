@@ -5,6 +5,7 @@
 #include "cli/run/runs.hpp"
 #include "plan/collective_request.hpp"
 #include "plan/config/run_file.hpp"
+#include "plan/config/submitted_run.hpp"
 #include "plan/decision.hpp"
 #include "plan/rehearsal.hpp"
 #include "topology/probe_request.hpp"
@@ -40,6 +41,6 @@ struct Submission {
                                            Submission const& submission);
 
 /// The keys of an earlier run that came from --set, as "train.steps=50".
-[[nodiscard]] std::vector<std::string> sets_of(protocol::RunSubmitted const& submitted);
+[[nodiscard]] std::vector<std::string> sets_of(plan::SubmittedRun const& submitted);
 
 }  // namespace osora::cli

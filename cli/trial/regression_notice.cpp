@@ -7,6 +7,7 @@
 #include "cli/text/terminal.hpp"
 #include "cli/trial/trial_run.hpp"
 #include "db/store/queries.hpp"
+#include "plan/config/submitted_run.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -159,11 +160,11 @@ int repeat_steps(int steps, RegressionNotice const& suspected, double budget_gpu
 }
 
 void tell_regression(Context const& context, RunFolder const& run) {
-    auto const submission = read_submission(run);
-    if (submission.has_error()) return;
-    auto const config = protocol::from_json<plan::RunConfig>(submission->config);
-    if (config.has_error() || config->bisect.auto_mode == "off" || !is_measured(*config)) return;
-    auto const runs = series_runs(context, config->run.name);
+    auto const submitted = plan::read_submitted_run(run.paths);
+    if (submitted.has_error()) return;
+    auto const& config = submitted->config;
+    if (config.bisect.auto_mode == "off" || !is_measured(config)) return;
+    auto const runs = series_runs(context, config.run.name);
     if (runs.has_value()) cli::print("{}", regression_notice(*runs, run.number).text);
 }
 

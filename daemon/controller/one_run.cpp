@@ -11,6 +11,7 @@
 #include "daemon/controller/stop_request.hpp"
 #include "daemon/net/controller_file.hpp"
 #include "plan/config/candidate_hosts.hpp"
+#include "plan/config/submitted_run.hpp"
 #include "protocol/flight/flight_analysis.hpp"
 #include "protocol/flight/flight_files.hpp"
 #include "protocol/json_file.hpp"
@@ -23,33 +24,6 @@
 
 namespace osora::daemon {
 namespace {
-
-constexpr std::int64_t kFileBytesMax = 64 << 20;
-
-Result<protocol::json::value> read_document(std::filesystem::path const& path) {
-    OSORA_TRY(auto const text, read_file(path, kFileBytesMax));
-    auto value = protocol::parse_json(text);
-    if (value.has_error()) return std::move(value).error().in(path.string());
-    return value;
-}
-
-Result<protocol::RunSubmitted> read_submission(protocol::RunPaths const& paths) {
-    auto const path = paths.submission();
-    OSORA_TRY(auto const value, read_document(path));
-    auto submission = protocol::from_json<protocol::RunSubmitted>(value);
-    if (submission.has_error()) return std::move(submission).error().in(path.string());
-    if (submission->nodes < 1 || submission->ranks_per_node < 1 || submission->run_uuid.empty()) {
-        return Error{Errc::invalid_input,
-                     path.string() + ": needs run_uuid, nodes >= 1 and ranks_per_node >= 1"};
-    }
-    return submission;
-}
-
-Result<plan::RunConfig> config_of(protocol::RunSubmitted const& submission) {
-    auto config = protocol::from_json<plan::RunConfig>(submission.config);
-    if (config.has_error()) return std::move(config).error().in("submission.json: config");
-    return config;
-}
 
 std::vector<protocol::RunNotice> notices_of(protocol::RunPaths const& paths,
                                             JournalFile::Opened const& opened) {
@@ -139,14 +113,10 @@ void set_up_backend(ControllerSetup& setup, OneRunOptions const& options) {
 /// Where nodes have several networks, the measurement decides on which of them ranks meet: plan and
 /// job are rewritten before an agent has read them.
 Result<void> apply_settings(ControllerSetup& setup, OneRunOptions const& options,
-                            topology::ProbeResult const& result) {
+                            plan::Origins const& origins, topology::ProbeResult const& result) {
     if (result.interfaces.empty()) return {};
-    OSORA_TRY(auto const document, read_document(options.paths.job()));
-    OSORA_TRY(auto job, protocol::from_json<plan::WorkerJob>(document));
-    auto const origins = protocol::from_json<plan::Origins>(setup.core.submission.origins);
-    auto settings = settings_after(result, job, origins.has_value() ? *origins : plan::Origins{},
-                                   options.environment);
-    job.plan.nccl_env = std::move(settings);
+    OSORA_TRY(auto job, protocol::read_json_file<plan::WorkerJob>(options.paths.job()));
+    job.plan.nccl_env = settings_after(result, job, origins, options.environment);
     OSORA_TRY_VOID(write_file_atomic(options.paths.job(), protocol::encode(job) + "\n", kPrivate));
     OSORA_TRY_VOID(
         write_file_atomic(options.paths.plan(), protocol::encode(job.plan) + "\n", kPrivate));
@@ -154,11 +124,9 @@ Result<void> apply_settings(ControllerSetup& setup, OneRunOptions const& options
     return {};
 }
 
-/// A new run on several nodes has its links measured first.
-void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link_probe, Env& env,
-                 Logger& log) {
+void probe_links(ControllerSetup& setup, OneRunOptions const& options, plan::Origins const& origins,
+                 Env& env, Logger& log) {
     plan::RunConfig& config = setup.backend.config;
-    if (!setup.replayed.empty() || !wants_probe(config, link_probe)) return;
     PreLaunchProbe const before{
         .paths = options.paths,
         .submission = setup.core.submission,
@@ -191,7 +159,7 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, bool link
     setup.notices.push_back(std::move(notice));
     if (probed.result) {
         setup.core.probe = protocol::to_json(*probed.result);
-        auto const applied = apply_settings(setup, options, *probed.result);
+        auto const applied = apply_settings(setup, options, origins, *probed.result);
         if (applied.has_error())
             log.warning("keeping previous NCCL settings", {{"why", applied.error().message}});
     }
@@ -212,21 +180,21 @@ Result<void> keep_result(plan::RunConfig const& config, OneRunOptions const& opt
 Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     OSORA_TRY_VOID(check_own_folder(options.paths.dir, Parents::believed));
     OSORA_TRY(auto const lock, RunLock::take(options.paths));
-    OSORA_TRY(auto submission, read_submission(options.paths));
-    OSORA_TRY(auto plan, read_document(options.paths.plan()));
+    OSORA_TRY(auto submitted, plan::read_submitted_run(options.paths));
+    OSORA_TRY(auto plan, protocol::read_json_file<protocol::json::value>(options.paths.plan()));
     ControllerSetup setup;
-    OSORA_TRY(setup.backend.config, config_of(submission));
+    setup.backend.config = std::move(submitted.config);
     auto const& config = setup.backend.config;
     OSORA_TRY(setup.backend.traits, backend_traits(config.resources.backend, options.supervised));
     OSORA_TRY(auto file, open_append_file(options.paths.journal()));
     OSORA_TRY(auto opened, JournalFile::open(std::move(file)));
-    log.info(
-        "controller started",
-        {{"run", submission.run_name}, {"records", opened.records.size()}, {"pid", ::getpid()}});
+    log.info("controller started", {{"run", submitted.record.run_name},
+                                    {"records", opened.records.size()},
+                                    {"pid", ::getpid()}});
 
     setup.paths = options.paths;
     setup.notices = notices_of(options.paths, opened);
-    setup.core = controller_options(std::move(submission), setup.backend.traits);
+    setup.core = controller_options(std::move(submitted.record), setup.backend.traits);
     setup.core.plan = std::move(plan);
     setup.core.next_sequence = opened.journal->next_sequence();
     apply_limits(setup.core, config.faults);
@@ -241,7 +209,10 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
         OSORA_TRY(auto const job, protocol::read_json_file<plan::WorkerJob>(options.paths.job()));
         link_probe = plan::is_link_probe(job);
     }
-    probe_links(setup, options, link_probe, env, log);
+    // A new run on several nodes has its links measured first.
+    if (setup.replayed.empty() && wants_probe(config, link_probe)) {
+        probe_links(setup, options, submitted.origins, env, log);
+    }
     take_over(setup, options.paths);
     set_up_backend(setup, options);
     setup.runtime_dir = variable_or(options.environment, "XDG_RUNTIME_DIR", "");

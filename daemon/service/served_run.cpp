@@ -5,9 +5,8 @@
 #include "daemon/net/controller_file.hpp"
 #include "daemon/net/stream.hpp"
 #include "daemon/process/process_end.hpp"
+#include "plan/config/submitted_run.hpp"
 #include "protocol/environment_file.hpp"
-#include "protocol/journal/run_events.hpp"
-#include "protocol/json.hpp"
 
 #include <fcntl.h>
 #include <boost/asio/posix/stream_descriptor.hpp>
@@ -18,12 +17,10 @@
 namespace osora::daemon {
 namespace {
 
-constexpr std::int64_t kSubmissionBytesMax = 64 << 20;
+constexpr std::int64_t kEnvironmentFileBytesMax = 64 << 20;
 
 std::string uuid_of(protocol::RunPaths const& paths) {
-    auto const text = read_file(paths.submission(), kSubmissionBytesMax);
-    if (text.has_error()) return "";
-    auto const submission = protocol::decode<protocol::RunSubmitted>(*text);
+    auto const submission = plan::read_submission(paths);
     return submission.has_value() ? submission->run_uuid : "";
 }
 
@@ -41,7 +38,7 @@ ProcessId ServedRun::living_controller() const {
 
 Result<Environment> ServedRun::environment() const {
     auto const path = options_.paths.environment();
-    auto const text = read_file(path, kSubmissionBytesMax);
+    auto const text = read_file(path, kEnvironmentFileBytesMax);
     if (text.has_error() && text.error().code == Errc::not_found) return options_.environment;
     if (text.has_error()) return text.error();
     auto environment = protocol::decode_environment(*text);

@@ -18,7 +18,7 @@ ARROWS = {
     "base": {"base"},
     "protocol": {"base", "protocol"},
     "topology": {"base", "topology"},
-    "plan": {"base", "topology", "plan"},
+    "plan": {"base", "protocol", "topology", "plan"},
     "slurm": {"base", "protocol", "topology", "plan", "slurm"},
     "db": {"base", "protocol", "db"},
     "daemon": {"base", "protocol", "topology", "topology/live", "plan", "slurm", "db", "daemon"},

@@ -148,8 +148,8 @@ Result<std::vector<std::string>> build_recipe(BisectSide const& good, BisectSide
     }
     if (!layers.sets.empty()) return mine.config.bisect.build;
     for (auto const* side : {&bad, &good}) {
-        OSORA_TRY(auto const config, protocol::from_json<plan::RunConfig>(side->config));
-        if (!config.bisect.build.empty()) return config.bisect.build;
+        auto const& build = side->config.bisect.build;
+        if (!build.empty()) return build;
     }
     return mine.config.bisect.build;
 }

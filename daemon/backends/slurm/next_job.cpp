@@ -6,10 +6,11 @@
 #include "base/host_list.hpp"
 #include "base/process/capture.hpp"
 #include "daemon/backends/slurm/node_memory_file.hpp"
-#include "plan/config/run_config.hpp"
+#include "plan/config/submitted_run.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/journal/journal.hpp"
+#include "protocol/json_file.hpp"
 #include "slurm/after_sbatch.hpp"
 #include "slurm/job_facts.hpp"
 #include "slurm/job_record.hpp"
@@ -31,12 +32,8 @@ using std::chrono_literals::operator""s;
 
 constexpr auto kCommandLimit = 30s;
 
-template <class T>
-Result<T> read_as(std::filesystem::path const& path) {
-    OSORA_TRY(auto const text, read_file(path));
-    auto value = protocol::decode<T>(text);
-    if (value.has_error()) return std::move(value).error().in(path.string());
-    return value;
+Result<slurm::JobRecord> read_job_record(protocol::RunPaths const& paths) {
+    return protocol::read_json_file<slurm::JobRecord>(paths.slurm_job());
 }
 
 std::string path_of(Environment const& environment) {
@@ -65,7 +62,7 @@ std::string move_waiting_runs(NextJob const& next, std::int64_t job) {
     std::error_code ignored;
     for (auto const& each :
          std::filesystem::directory_iterator(next.paths.dir.parent_path(), ignored)) {
-        auto const record = read_as<slurm::JobRecord>(protocol::RunPaths{each}.slurm_job());
+        auto const record = read_job_record(protocol::RunPaths{each});
         if (record.has_error() || record->cancelled) continue;
         if (record->after != next.paths.dir.filename()) continue;
         auto const moved =
@@ -161,10 +158,10 @@ int count_usable(std::vector<std::string> const& hosts, std::vector<std::string>
 
 Result<std::string> escalate(NextJob const& next, Env const& env) {
     OSORA_TRY(auto const status, read_run_status(next.paths.dir));
-    OSORA_TRY(auto const submission, read_as<protocol::RunSubmitted>(next.paths.submission()));
-    OSORA_TRY(auto const config, protocol::from_json<plan::RunConfig>(submission.config));
+    OSORA_TRY(auto const run, plan::read_submitted_run(next.paths));
+    auto const& config = run.config;
     slurm::JobRecord record;
-    if (auto known = read_as<slurm::JobRecord>(next.paths.slurm_job()); known.has_value()) {
+    if (auto known = read_job_record(next.paths); known.has_value()) {
         record = std::move(*known);
     }
     std::string const list = variable_or(next.environment, "SLURM_JOB_NODELIST", "");

@@ -23,8 +23,8 @@ using ::testing::UnorderedElementsAre;
 
 BisectSide side(plan::RunConfig const& config, db::Facts env, std::vector<std::string> hosts) {
     BisectSide made;
-    made.config = protocol::to_json(config);
-    made.run.config = db::flatten(made.config);
+    made.config = config;
+    made.run.config = db::flatten(protocol::to_json(config));
     made.run.env = std::move(env);
     for (auto const& host : hosts) {
         db::RunNode node;

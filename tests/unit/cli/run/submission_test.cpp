@@ -40,21 +40,22 @@ protected:
 TEST_F(SubmissionTest, FilesAreWholeAndAgree) {
     auto const run = create_run(state_, example());
     ASSERT_TRUE(run.has_value()) << run.error().message;
-    auto const event = read_submission(*run);
-    ASSERT_TRUE(event.has_value()) << event.error().message;
-    EXPECT_EQ(event->run_name, "demo-0001");
-    EXPECT_EQ(event->number, 1);
-    EXPECT_EQ(event->steps, 50);
-    EXPECT_EQ(event->base_dir, "/data/my runs");
-    EXPECT_EQ(event->facts.at("OMP_NUM_THREADS"), "1");
+    auto const submitted = plan::read_submitted_run(run->paths);
+    ASSERT_TRUE(submitted.has_value()) << submitted.error().message;
+    auto const& record = submitted->record;
+    EXPECT_EQ(record.run_name, "demo-0001");
+    EXPECT_EQ(record.number, 1);
+    EXPECT_EQ(record.steps, 50);
+    EXPECT_EQ(record.base_dir, "/data/my runs");
+    EXPECT_EQ(record.facts.at("OMP_NUM_THREADS"), "1");
     auto const job = protocol::decode<plan::WorkerJob>(*read_file(run->paths.job()));
     ASSERT_TRUE(job.has_value()) << job.error().message;
-    EXPECT_EQ(job->run_uuid, event->run_uuid);
+    EXPECT_EQ(job->run_uuid, record.run_uuid);
     EXPECT_EQ(job->run_dir, run->paths.dir.string());
     EXPECT_EQ(job->config.worker.env.at("A"), "line1\nline2");
     EXPECT_EQ(*read_file(run->paths.run_file()), "[run]\n");
     EXPECT_TRUE(fs::exists(run->paths.plan()));
-    EXPECT_THAT(sets_of(*event),
+    EXPECT_THAT(sets_of(*submitted),
                 testing::UnorderedElementsAre("train.steps=50", "worker.env.A=\"line1\\nline2\""));
 }
 
