@@ -54,7 +54,7 @@ void take_variables(BisectSide const& from, std::set<std::string> const& names, 
 double compute_time_s(db::RunHistory const& run, std::vector<BucketWork> const& works,
                       plan::BucketSection const& bucket) {
     if (!run.summary.plan) return 0;
-    for (auto const& planned : run.summary.plan->buckets) {
+    for (auto const& planned : run.summary.plan->chosen.buckets) {
         if (planned.resolution != bucket.resolution || planned.num_frames != bucket.num_frames) {
             continue;
         }

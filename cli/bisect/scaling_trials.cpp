@@ -75,8 +75,8 @@ plan::RunConfig config_at(Scaling const& scaling, int nodes) {
     auto config = scaling.base.config;
     auto const& base = scaling.base.run.summary;
     restore_secrets(config, {base.run.run_dir});
-    if (base.plan && !base.plan->buckets.empty()) {
-        int const batch = base.plan->buckets.front().global_batch_size;
+    if (base.plan && !base.plan->chosen.buckets.empty()) {
+        int const batch = base.plan->chosen.buckets.front().global_batch_size;
         int const of_node = std::max(1, batch / std::max(1, base.run.nodes));
         config.batch.global_batch_size = scaling.strong ? batch : of_node * nodes;
         config.batch.max = std::max(config.batch.max, of_node * nodes);

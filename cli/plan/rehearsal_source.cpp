@@ -37,7 +37,7 @@ bool fits(db::SeriesRun const& run, db::Facts const& work, PlannedRun const& pla
     auto const& summary = run.summary;
     return summary.run.job == "train" && summary.run.ended_us && summary.plan && summary.measured &&
            summary.measured->steps_used >= kStepsMin &&
-           summary.plan->threads_per_rank == planned.decision.chosen.threads_per_rank &&
+           summary.plan->chosen.threads_per_rank == planned.decision.chosen.threads_per_rank &&
            is_on_gpu(summary) == planned.header.gpu && run.work == work;
 }
 
@@ -47,8 +47,9 @@ double samples_a_rank(int global_batch_size, int dp_size) {
 
 /// The bucket as that run had planned it; nullptr: it had no such bucket.
 db::PlannedBucket const* planned_bucket(db::PlanRecord const& plan, std::string const& label) {
-    auto const found = std::ranges::find(plan.buckets, label, &db::PlannedBucket::label);
-    return found == plan.buckets.end() ? nullptr : &*found;
+    auto const& buckets = plan.chosen.buckets;
+    auto const found = std::ranges::find(buckets, label, &db::PlannedBucket::label);
+    return found == buckets.end() ? nullptr : &*found;
 }
 
 std::string label_of(plan::BucketPlan const& bucket) {
@@ -106,7 +107,7 @@ std::optional<plan::BucketCompute> compute_of(plan::BucketPlan const& bucket,
     auto const work = std::ranges::find(works, label, &db::analysis::BucketWork::bucket);
     auto const* const then = planned_bucket(*run.plan, label);
     if (work == works.end() || then == nullptr) return std::nullopt;
-    double const had = samples_a_rank(then->global_batch_size, run.plan->dp_size);
+    double const had = samples_a_rank(then->global_batch_size, run.plan->chosen.dp_size);
     double const has = samples_a_rank(bucket.global_batch_size, chosen.dp_size);
     if (had <= 0 || has <= 0) return std::nullopt;
     std::string source = fmt::format("run {}", run.run.number);

@@ -65,8 +65,9 @@ json::object measured_object(Measured const& m) {
 
 json::value plan_value(std::optional<db::PlanRecord> const& plan) {
     if (!plan) return nullptr;
+    auto const& layout = plan->chosen;
     json::array buckets;
-    for (auto const& each : plan->buckets) {
+    for (auto const& each : layout.buckets) {
         buckets.push_back({{"bucket", each.label()},
                            {"resolution", each.resolution},
                            {"num_frames", each.num_frames},
@@ -75,14 +76,14 @@ json::value plan_value(std::optional<db::PlanRecord> const& plan) {
                            {"global_batch_size", each.global_batch_size},
                            {"step_time_s", to_json(each.step_time_s)}});
     }
-    return json::object{{"tp_size", plan->tp_size},
-                        {"pp_size", plan->pp_size},
-                        {"sp_size", plan->sp_size},
-                        {"dp_size", plan->dp_size},
-                        {"zero_stage", plan->zero_stage},
-                        {"num_workers", plan->num_workers},
-                        {"threads_per_rank", plan->threads_per_rank},
-                        {"step_time_error", to_json(plan->step_time_error)},
+    return json::object{{"tp_size", layout.tp_size},
+                        {"pp_size", layout.pp_size},
+                        {"sp_size", layout.sp_size},
+                        {"dp_size", layout.dp_size},
+                        {"zero_stage", layout.zero_stage},
+                        {"num_workers", layout.num_workers},
+                        {"threads_per_rank", layout.threads_per_rank},
+                        {"step_time_error", to_json(plan->predicted.step_time_error)},
                         {"buckets", buckets}};
 }
 

@@ -34,17 +34,17 @@ std::string title(RunReport const& report) {
 std::string layout_line(RunReport const& report) {
     auto const& run = report.run.run;
     std::string text = counted(run.ranks, "rank") + " on " + counted(run.nodes, "node");
-    auto const& plan = report.run.plan;
-    if (!plan) return text;
-    if (plan->threads_per_rank > 0) {
-        text += " · " + counted(plan->threads_per_rank, "thread") + " a rank";
+    if (!report.run.plan) return text;
+    auto const& layout = report.run.plan->chosen;
+    if (layout.threads_per_rank > 0) {
+        text += " · " + counted(layout.threads_per_rank, "thread") + " a rank";
     }
     for (auto const& [name, size] :
-         {std::pair{"tp", plan->tp_size}, {"sp", plan->sp_size}, {"pp", plan->pp_size}}) {
+         {std::pair{"tp", layout.tp_size}, {"sp", layout.sp_size}, {"pp", layout.pp_size}}) {
         if (size > 1) text += fmt::format(" · {} {}", name, size);
     }
-    text += fmt::format(" · dp {}", plan->dp_size);
-    if (plan->zero_stage > 0) text += fmt::format(" · ZeRO-{}", plan->zero_stage);
+    text += fmt::format(" · dp {}", layout.dp_size);
+    if (layout.zero_stage > 0) text += fmt::format(" · ZeRO-{}", layout.zero_stage);
     return text;
 }
 
@@ -71,7 +71,7 @@ void add_speed(RunReport const& report, Paragraphs& to) {
                                unit.name, counted(m.steps_used, "step"), m.warmup_steps),
                    three_digits(m.samples_per_s) + " samples/s"}});
     if (std::isnan(report.step_s.predicted)) return;
-    double const error = report.run.plan->step_time_error;
+    double const error = report.run.plan->predicted.step_time_error;
     std::string line =
         fmt::format("{} {}/step", seconds_cell(report.step_s.predicted, unit).text, unit.name);
     if (error > 0) line += fmt::format(" ± {:.0f} %", 100 * error);

@@ -32,7 +32,7 @@ std::string shared(double seconds, double step_s) {
 }
 
 std::string expected_line(db::analysis::RunReport const& report) {
-    auto const& plan = *report.run.plan;
+    auto const& plan = report.run.plan->predicted;
     return fmt::format("{} by the plan: compute {}, exposed comm {}", timed(plan.step_time_s),
                        timed(plan.compute_s), timed(plan.exposed_comm_s));
 }
@@ -54,9 +54,10 @@ json::value trained_value(std::optional<TrainedRun> const& trained, double step_
 
 json::value predicted_value(std::optional<db::PlanRecord> const& plan) {
     if (!plan) return nullptr;
-    return json::object{{"step_s", protocol::to_json(plan->step_time_s)},
-                        {"compute_s", protocol::to_json(plan->compute_s)},
-                        {"exposed_comm_s", protocol::to_json(plan->exposed_comm_s)}};
+    auto const& predicted = plan->predicted;
+    return json::object{{"step_s", protocol::to_json(predicted.step_time_s)},
+                        {"compute_s", protocol::to_json(predicted.compute_s)},
+                        {"exposed_comm_s", protocol::to_json(predicted.exposed_comm_s)}};
 }
 
 }  // namespace

@@ -33,8 +33,8 @@ CoreUse core_use(RunSummary const& run) {
     auto const machines = machines_of(run);
     if (machines.empty() || run.run.nodes == 0) return use;
     bool const on_gpu = !run.device.empty() && !run.device.starts_with("cpu");
-    int const threads = on_gpu ? 0 : std::max(1, run.plan ? run.plan->threads_per_rank : 1);
-    int const loaders = run.plan ? run.plan->num_workers : 0;
+    int const threads = on_gpu ? 0 : std::max(1, run.plan ? run.plan->chosen.threads_per_rank : 1);
+    int const loaders = run.plan ? run.plan->chosen.num_workers : 0;
     int const ranks_per_node = run.run.ranks / run.run.nodes;
     double worst = 0;
     use.known = true;

@@ -34,8 +34,11 @@ struct BucketMeasure {
     int steps = 0;  // used
     double samples_per_step = kUnknown, step_s_median = kUnknown, step_s_mad = kUnknown;
 };
+BOOST_DESCRIBE_STRUCT(BucketMeasure, (),
+                      (bucket, steps, samples_per_step, step_s_median, step_s_mad))
 
-/// Figures over the used steps; shares are of the step time; NaN where nothing was measured.
+/// Figures over the used steps, under the names of the columns of `measured`; shares are of the
+/// step time; NaN where nothing was measured.
 struct Measured {
     int steps = 0;      // kept
     int next_step = 0;  // after the last kept step
@@ -52,6 +55,11 @@ struct Measured {
     std::int64_t rss_bytes = 0, peak_allocated_bytes = 0;  // highest of a rank; 0: unknown
     std::vector<BucketMeasure> buckets;                    // as StepTable::buckets
 };
+BOOST_DESCRIBE_STRUCT(Measured, (),
+                      (steps, next_step, warmup_steps, steps_used, steps_incomplete, steps_repeated,
+                       steps_undone, step_s_median, step_s_mad, step_s_mix, samples_per_s,
+                       data_share, comm_share, wait_share, loss_window, loss_first, loss_last,
+                       rss_bytes, peak_allocated_bytes, buckets))
 [[nodiscard]] Measured measure(StepTable const& steps);
 
 /// Values of a column at the given indices; empty when there is no such column.

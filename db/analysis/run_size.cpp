@@ -10,8 +10,8 @@ RunSize size_of(RunSummary const& run) {
     size.ranks = run.run.ranks;
     size.nodes = run.run.nodes;
     if (!run.plan) return size;
-    size.threads_per_rank = run.plan->threads_per_rank;
-    for (auto const& bucket : run.plan->buckets) {
+    size.threads_per_rank = run.plan->chosen.threads_per_rank;
+    for (auto const& bucket : run.plan->chosen.buckets) {
         size.global_batch.push_back(bucket.global_batch_size);
     }
     return size;

@@ -47,6 +47,8 @@ struct RunRecord {
 /// of its commands, paths and jobs is used here unless the user says so.
 [[nodiscard]] bool is_imported(RunRecord const& run);
 
+// What the history stores of a plan::PlanDecision, under the names of its JSON and of the columns
+// of `plan` and `plan_bucket`.
 struct PlannedBucket {
     std::string resolution;
     int num_frames = 1, height = 0, width = 0;
@@ -57,16 +59,31 @@ struct PlannedBucket {
     [[nodiscard]] std::string label() const;
     friend bool operator==(PlannedBucket const&, PlannedBucket const&) = default;
 };
-/// The plan's predictions; NaN if missing.
-struct PlanRecord {
+struct PlannedLayout {
     int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1, zero_stage = 0;
     std::string recompute, activation_store;
     int num_workers = 0, threads_per_rank = 0;
+    std::vector<PlannedBucket> buckets;
+};
+struct PlannedFigures {  // NaN if missing
     double step_time_s = kUnknown, step_time_error = kUnknown, compute_s = kUnknown;
     double exposed_comm_s = kUnknown, bubble_s = kUnknown, loader_s = kUnknown;
     double peak_memory_gib = kUnknown, host_memory_gib = kUnknown, samples_per_s = kUnknown;
-    std::vector<PlannedBucket> buckets;
 };
+struct PlanRecord {
+    PlannedLayout chosen;
+    PlannedFigures predicted;
+};
+BOOST_DESCRIBE_STRUCT(PlannedBucket, (),
+                      (resolution, num_frames, height, width, micro_batch_size, grad_accum_steps,
+                       global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib))
+BOOST_DESCRIBE_STRUCT(PlannedLayout, (),
+                      (tp_size, pp_size, sp_size, dp_size, zero_stage, recompute, activation_store,
+                       num_workers, threads_per_rank, buckets))
+BOOST_DESCRIBE_STRUCT(PlannedFigures, (),
+                      (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
+                       peak_memory_gib, host_memory_gib, samples_per_s))
+BOOST_DESCRIBE_STRUCT(PlanRecord, (), (chosen, predicted))
 
 /// A machine of a run.
 struct RunNode {

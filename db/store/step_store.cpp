@@ -2,6 +2,8 @@
 // lists.
 #include "db/store/step_store.hpp"
 
+#include "db/store/described_row.hpp"
+
 #include <algorithm>
 
 namespace osora::db {
@@ -44,19 +46,6 @@ void load_column(Connection& connection, std::int64_t run_id, std::int64_t metri
     row.reset();
 }
 
-void load_buckets(Connection& connection, std::int64_t run_id, analysis::Measured& into) {
-    auto& row = bind(connection.prepared("SELECT bucket,steps,samples_per_step,step_s_median,"
-                                         "step_s_mad FROM measured_bucket WHERE run_id=?1"),
-                     run_id);
-    while (row.executeStep()) {
-        into.buckets.push_back({.bucket = row.getColumn(0).getString(),
-                                .steps = row.getColumn(1).getInt(),
-                                .samples_per_step = real_or_nan(row.getColumn(2)),
-                                .step_s_median = real_or_nan(row.getColumn(3)),
-                                .step_s_mad = real_or_nan(row.getColumn(4))});
-    }
-}
-
 }  // namespace
 
 StepTable load_steps(Connection& connection, std::int64_t run_id,
@@ -97,40 +86,20 @@ std::vector<analysis::RankBlock> load_blocks(Connection& connection, std::int64_
 void save_measured(Connection& connection, std::int64_t run_id, analysis::Measured const& m) {
     execute(connection, "DELETE FROM measured WHERE run_id=?1", run_id);
     execute(connection, "DELETE FROM measured_bucket WHERE run_id=?1", run_id);
-    execute(connection,
-            "INSERT INTO measured VALUES(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,"
-            "?17,?18,?19,?20)",
-            run_id, m.steps, m.next_step, m.warmup_steps, m.steps_used, m.steps_incomplete,
-            m.steps_repeated, m.steps_undone, m.step_s_median, m.step_s_mad, m.step_s_mix,
-            m.samples_per_s, m.data_share, m.comm_share, m.wait_share, m.loss_window, m.loss_first,
-            m.loss_last, m.rss_bytes, m.peak_allocated_bytes);
+    insert_row(connection, "measured", RunKey{run_id}, m);
     for (auto const& bucket : m.buckets) {
-        execute(connection, "INSERT INTO measured_bucket VALUES(?1,?2,?3,?4,?5,?6)", run_id,
-                bucket.bucket, bucket.steps, bucket.samples_per_step, bucket.step_s_median,
-                bucket.step_s_mad);
+        insert_row(connection, "measured_bucket", RunKey{run_id}, bucket);
     }
 }
 
 std::optional<analysis::Measured> load_measured(Connection& connection, std::int64_t run_id) {
     auto& row = bind(connection.prepared("SELECT * FROM measured WHERE run_id=?1"), run_id);
-    if (!row.executeStep()) return std::nullopt;
     analysis::Measured m;
-    int column = 1;
-    for (auto* count : {&m.steps, &m.next_step, &m.warmup_steps, &m.steps_used, &m.steps_incomplete,
-                        &m.steps_repeated, &m.steps_undone}) {
-        *count = row.getColumn(column++).getInt();
-    }
-    for (auto* figure : {&m.step_s_median, &m.step_s_mad, &m.step_s_mix, &m.samples_per_s,
-                         &m.data_share, &m.comm_share, &m.wait_share}) {
-        *figure = real_or_nan(row.getColumn(column++));
-    }
-    m.loss_window = row.getColumn(column++).getInt();
-    m.loss_first = real_or_nan(row.getColumn(column++));
-    m.loss_last = real_or_nan(row.getColumn(column++));
-    m.rss_bytes = row.getColumn(column++).getInt64();
-    m.peak_allocated_bytes = row.getColumn(column++).getInt64();
+    if (!read_row(row, m)) return std::nullopt;
     row.reset();
-    load_buckets(connection, run_id, m);
+    auto& bucket_row =
+        bind(connection.prepared("SELECT * FROM measured_bucket WHERE run_id=?1"), run_id);
+    for (analysis::BucketMeasure each; read_row(bucket_row, each);) m.buckets.push_back(each);
     return m;
 }
 

@@ -2,6 +2,8 @@
 // value alone never makes an item unimportant.
 #include "db/analysis/attribution/differences.hpp"
 
+#include "db/record/facts.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -60,16 +62,9 @@ void add_facts(std::string const& kind, Facts const& a, Facts const& b,
 /// The plan's choices, as facts.
 Facts plan_facts(std::optional<PlanRecord> const& plan) {
     if (!plan) return {};
-    Facts facts{{"tp_size", std::to_string(plan->tp_size)},
-                {"pp_size", std::to_string(plan->pp_size)},
-                {"sp_size", std::to_string(plan->sp_size)},
-                {"dp_size", std::to_string(plan->dp_size)},
-                {"zero_stage", std::to_string(plan->zero_stage)},
-                {"recompute", plan->recompute},
-                {"activation_store", plan->activation_store},
-                {"num_workers", std::to_string(plan->num_workers)},
-                {"threads_per_rank", std::to_string(plan->threads_per_rank)}};
-    for (auto const& bucket : plan->buckets) {
+    Facts facts = flatten(protocol::to_json(plan->chosen));
+    std::erase_if(facts, [](auto const& fact) { return fact.first.starts_with("buckets"); });
+    for (auto const& bucket : plan->chosen.buckets) {
         facts["bucket " + bucket.label()] =
             fmt::format("micro-batch {} x {}", bucket.micro_batch_size, bucket.grad_accum_steps);
     }

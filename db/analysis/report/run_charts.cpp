@@ -201,8 +201,8 @@ RunCharts run_charts(RunHistory const& history, RunReport const& report) {
     auto const& steps = history.steps;
     auto const selection = select_steps(steps);
     charts.step_time = step_time_lines(history, report, selection.kept);
-    if (report.run.plan && report.run.plan->step_time_error > 0) {
-        charts.expected_error = report.run.plan->step_time_error;
+    if (report.run.plan && report.run.plan->predicted.step_time_error > 0) {
+        charts.expected_error = report.run.plan->predicted.step_time_error;
     }
     charts.warmup = warmup_spans(steps, selection);
     charts.marks = marks_of(history, report);

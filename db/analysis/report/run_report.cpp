@@ -35,7 +35,7 @@ std::vector<PhaseRow> phases_of(RunHistory const& history, StepFigures const& fi
         row.predicted_s = predicted_s;
         return row;
     };
-    PlanRecord const plan = history.summary.plan.value_or(PlanRecord{});
+    auto const plan = history.summary.plan.value_or(PlanRecord{}).predicted;
     auto data = phase("data wait", "data_wait_s", plan.loader_s);
     auto forward = phase("forward", "forward_s"), backward = phase("backward", "backward_s");
     auto optimizer = phase("optimizer", "optimizer_s");
@@ -69,8 +69,8 @@ std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& mea
         row.samples_per_s = bucket.samples_per_step / bucket.step_s_median;
         if (auto const& plan = history.summary.plan) {
             auto const planned =
-                std::ranges::find(plan->buckets, bucket.bucket, &PlannedBucket::label);
-            if (planned != plan->buckets.end())
+                std::ranges::find(plan->chosen.buckets, bucket.bucket, &PlannedBucket::label);
+            if (planned != plan->chosen.buckets.end())
                 row.step_s.predicted = predicted(planned->step_time_s);
         }
         rows.push_back(std::move(row));
@@ -174,13 +174,13 @@ void compare_with_plan(RunReport& report) {
     report.step_s.measured = report.measured.step_s_mix;
     report.samples_per_s.measured = report.measured.samples_per_s;
     report.memory_gib.measured = peak_gib(report.measured, report.run.device);
-    auto const& plan = report.run.plan;
-    if (!plan) return;
-    report.step_s.predicted = predicted(plan->step_time_s);
-    report.samples_per_s.predicted = predicted(plan->samples_per_s);
-    report.memory_gib.predicted = plan->peak_memory_gib;
+    if (!report.run.plan) return;
+    auto const& plan = report.run.plan->predicted;
+    report.step_s.predicted = predicted(plan.step_time_s);
+    report.samples_per_s.predicted = predicted(plan.samples_per_s);
+    report.memory_gib.predicted = plan.peak_memory_gib;
     double const off = std::abs(report.step_s.measured / report.step_s.predicted - 1);
-    report.outside_expected = plan->step_time_error > 0 && off > plan->step_time_error;
+    report.outside_expected = plan.step_time_error > 0 && off > plan.step_time_error;
 }
 
 std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
@@ -192,7 +192,7 @@ std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
         next.push_back(fmt::format("osora logs {}", number));
     }
     if (report.measured.data_share > kDataWaitHigh) {
-        int const workers = report.run.plan ? report.run.plan->num_workers : 1;
+        int const workers = report.run.plan ? report.run.plan->chosen.num_workers : 1;
         next.push_back(
             fmt::format("--set data.num_workers={}: the step waits for data {:.0f} % of its time",
                         workers + 1, 100 * report.measured.data_share));

@@ -2,6 +2,7 @@
 
 #include "base/files/file_lock.hpp"
 #include "base/files/files.hpp"
+#include "db/analysis/measure.hpp"
 #include "db/store/queries.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
@@ -11,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <fstream>
 
 namespace osora::db::test {
@@ -249,6 +251,33 @@ TEST_F(Ingest, CopiesWhatDescribesARun) {
     EXPECT_EQ(one("SELECT count(*)||' '||min(device) FROM run_rank"), "4 cpu");
     EXPECT_EQ(one("SELECT step_time_s||' '||threads_per_rank FROM plan"), "0.5 1");
     EXPECT_EQ(one("SELECT height||' '||global_batch_size FROM plan_bucket"), "64 8");
+}
+
+/// The plan of RunMaker leaves out fields, as another version may.
+TEST_F(Ingest, PlanAndMeasuredFiguresReadBack) {
+    write("tiny-0001", run_bytes(1, {.nodes = 2, .ranks_per_node = 2}));
+    ingest();
+    auto const run = load_run(*store_, find_run(*store_, "1")->run_id);
+    ASSERT_TRUE(run.has_value()) << run.error().message;
+    ASSERT_TRUE(run->summary.plan && run->summary.measured);
+    auto const& [layout, figures] = *run->summary.plan;
+    EXPECT_EQ(layout.dp_size, 4);
+    EXPECT_EQ(layout.zero_stage, 0);
+    EXPECT_EQ(layout.recompute, "");
+    EXPECT_EQ(figures.step_time_s, 0.5);
+    EXPECT_EQ(figures.step_time_error, 0.25);
+    EXPECT_TRUE(std::isnan(figures.compute_s)) << "not known, rather than 0";
+    ASSERT_EQ(layout.buckets.size(), 1u);
+    auto const& bucket = layout.buckets.front();
+    EXPECT_EQ(bucket.label(), "64x64x8");
+    EXPECT_EQ(bucket.resolution, "64");
+    EXPECT_EQ(bucket.micro_batch_size, 2);
+    EXPECT_EQ(bucket.grad_accum_steps, 1);
+    EXPECT_EQ(bucket.global_batch_size, 8);
+    EXPECT_EQ(bucket.step_time_s, 0.5);
+    EXPECT_TRUE(std::isnan(bucket.gflop_per_sample));
+    EXPECT_EQ(protocol::encode(*run->summary.measured),
+              protocol::encode(analysis::measure(run->steps)));
 }
 
 TEST_F(Ingest, KeepsCoresOfRanksAndHealthOfNodes) {

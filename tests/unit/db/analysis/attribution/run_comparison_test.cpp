@@ -136,9 +136,9 @@ TEST(Differences, OfThePlan) {
     auto a = history({}), b = a;
     a.summary.plan = PlanRecord{};
     b.summary.plan = PlanRecord{};
-    b.summary.plan->dp_size = 4;
-    a.summary.plan->buckets = {{"64", 8, 64, 64, 2, 1}};
-    b.summary.plan->buckets = {{"64", 8, 64, 64, 1, 2}};
+    b.summary.plan->chosen.dp_size = 4;
+    a.summary.plan->chosen.buckets = {{"64", 8, 64, 64, 2, 1}};
+    b.summary.plan->chosen.buckets = {{"64", 8, 64, 64, 1, 2}};
     std::vector<Difference> const expected{
         {"plan", "bucket 64x64x8", "micro-batch 2 x 1", "micro-batch 1 x 2"},
         {"plan", "dp_size", "1", "4"}};
