@@ -39,7 +39,7 @@ std::vector<std::string> available_hosts(Context const& context, BisectSide cons
     return plan::candidate_hosts(config, context.environment);
 }
 
-std::string first_rung(Bisection const& bisection, bool real) {
+std::string first_level(Bisection const& bisection, bool real) {
     auto const& good = bisection.good.run.summary.run.job;
     auto const& bad = bisection.bad.run.summary.run.job;
     bool const can_rehearse = (good == "train" || good == "rehearse") && good == bad;
@@ -91,7 +91,7 @@ void estimate(Bisection& bisection) {
 Result<void> set_sigma(db::Store& store, Bisection& bisection) {
     auto const& good = bisection.good.run.summary;
     auto& plan = bisection.plan;
-    if (plan.rung == "rehearsal" && good.run.job != "rehearse") {
+    if (plan.level == "rehearsal" && good.run.job != "rehearse") {
         return boost::system::in_place_value;
     }
     OSORA_TRY(auto const series, db::load_series(store, good.run.series));
@@ -132,7 +132,7 @@ Result<Bisection> bisection_of(Context const& context, Arguments const& argument
     plan.commits = commit_range(context, bisection.good, bisection.bad, std::move(build));
     plan.atoms =
         triable_atoms(bisection.good, bisection.bad, bisection.available, plan.commits.factor);
-    plan.rung = first_rung(bisection, arguments.has("--real"));
+    plan.level = first_level(bisection, arguments.has("--real"));
     estimate(bisection);
     OSORA_TRY_VOID(set_sigma(store, bisection));
     bisection.series = bisection.bad.run.summary.run.series + "-bisect";
@@ -206,7 +206,7 @@ int run_bisect(Context const& context, Arguments const& arguments) {
                     "osora bisect --scaling SERIES");
     }
     if (arguments.has("--dry-run")) {
-        cli::print(bisection->progress, "rung: {}\n\n{}", rung_text(plan, plan.rung),
+        cli::print(bisection->progress, "rung: {}\n\n{}", trial_level_text(plan, plan.level),
                    bisect_factor_text(plan));
         if (bisection->json) print_json("bisect", plan_json(plan));
         return kExitOk;

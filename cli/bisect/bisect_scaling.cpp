@@ -212,7 +212,7 @@ Result<void> note_end(Result<bool> const& whole, ScalingAnswer& answer) {
 }
 
 Result<ScalingAnswer> study(Scaling const& scaling, ScalingTrials& trials) {
-    ScalingAnswer answer{.series = scaling.series, .rung = scaling.rung()};
+    ScalingAnswer answer{.series = scaling.series, .rung = scaling.level()};
     answer.log = trials.id();
     auto const measured = measure_sizes(scaling, trials);
     OSORA_TRY_VOID(note_end(measured, answer));
@@ -254,7 +254,7 @@ db::InvestigationEnd end_of(ScalingAnswer const& answer) {
 }
 
 ScalingCost cost_of(Scaling const& scaling) {
-    ScalingCost cost{.series = scaling.series, .rung = scaling.rung(), .steps = scaling.steps};
+    ScalingCost cost{.series = scaling.series, .rung = scaling.level(), .steps = scaling.steps};
     auto const& base = scaling.base.run.summary.run;
     double const ranks_per_node = double(base.ranks) / std::max(1, base.nodes);
     for (int const nodes : scaling.sizes) {

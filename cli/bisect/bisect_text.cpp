@@ -222,8 +222,8 @@ std::string bisect_plan_text(BisectPlan const& plan) {
     return text;
 }
 
-std::string rung_text(BisectPlan const& plan, std::string const& rung) {
-    return fmt::format("{} of {} steps", rung, plan.steps);
+std::string trial_level_text(BisectPlan const& plan, std::string const& level) {
+    return fmt::format("{} of {} steps", level, plan.steps);
 }
 
 std::string bisect_factor_text(BisectPlan const& plan) {

@@ -22,7 +22,7 @@ struct BisectPlan {
     double trial_s = 0;  // wall time of one trial, estimated
     double budget_gpu_h = 0;
     bool gpu = false;
-    std::string rung;          // the first one
+    std::string level;         // of the first search: "rehearsal" or "run"
     CommitRange commits;       // the path, if commits are tried
     int expected_commits = 0;  // number of trials to find the commit within the range
     int sigma_runs = 0;        // number of past runs from which sigma was estimated; 0: estimated
@@ -34,7 +34,7 @@ struct BisectPlan {
     [[nodiscard]] bool only_commits() const { return tries_commits() && atoms.atoms.size() == 1; }
 };
 
-/// Fidelity of a trial that an earlier search has run; it costs nothing.
+/// Level of a trial that an earlier search has run; it costs nothing.
 inline constexpr char const* kFromHistory = "history";
 
 /// The result of a search: among the items, with all commits as one item, and then among the
@@ -55,7 +55,7 @@ struct BisectAnswer {
 
 [[nodiscard]] std::string bisect_plan_text(BisectPlan const& plan);
 /// "rehearsal of 25 steps".
-[[nodiscard]] std::string rung_text(BisectPlan const& plan, std::string const& rung);
+[[nodiscard]] std::string trial_level_text(BisectPlan const& plan, std::string const& level);
 /// Table of the atoms: both values, prior; for --dry-run.
 [[nodiscard]] std::string bisect_factor_text(BisectPlan const& plan);
 

@@ -19,24 +19,18 @@ using namespace db::analysis;
 
 namespace {
 
-/// A fidelity whose trials show less than this share of the gap is too low.
+/// A level whose trials show less than this share of the gap is too low.
 constexpr double kReproduced = 0.8;
 
 }  // namespace
 
-std::string bits_of(std::vector<bool> const& flipped) {
-    std::string bits;
-    for (bool const bit : flipped) bits += bit ? '1' : '0';
-    return bits;
-}
-
 Trials::Trials(Context const& context, Bisection const& bisection, CommitRunner& commits,
-               TrialLog log, TrialKind kind)
+               TrialLog log, SearchStep step)
     : context_(context),
       bisection_(bisection),
       commits_(commits),
       log_(std::move(log)),
-      kind_(std::move(kind)),
+      step_(std::move(step)),
       known_(log_.trials()) {}
 
 Result<TrialOutcome> Trials::measure(Trial const& trial) {
@@ -49,7 +43,7 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
     if (auto const* before = measured_before(bits); before != nullptr) {
         db::InvestigatedTrial again = *before;
         again.flipped = bits;
-        again.changed = kind_.changed(trial.flipped);
+        again.changed = changed_names(bisection_.plan, step_, trial.flipped);
         again.cost_gpu_s = 0;
         OSORA_TRY_VOID(log_.add(again));
         return outcome_of(again);
@@ -61,7 +55,7 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
         return done.error();
     }
     done->flipped = bits;
-    done->changed = kind_.changed(trial.flipped);
+    done->changed = changed_names(bisection_.plan, step_, trial.flipped);
     if (interrupted_) return Error{Errc::cancelled, "stopped"};
     OSORA_TRY_VOID(log_.add(*done));
     return outcome_of(*done);
@@ -69,8 +63,8 @@ Result<TrialOutcome> Trials::measure(Trial const& trial) {
 
 /// Index of the next such trial that this search has not used, from this call or an earlier one.
 db::InvestigatedTrial const* Trials::measured_before(std::string const& bits) const {
-    auto const found = kind_.measured.find(bits);
-    if (found == kind_.measured.end()) return nullptr;
+    auto const found = step_.measured.find(bits);
+    if (found == step_.measured.end()) return nullptr;
     auto const taken = static_cast<std::size_t>(
         std::ranges::count(log_.trials(), bits, &db::InvestigatedTrial::flipped));
     return taken < found->second.size() ? &found->second[taken] : nullptr;
@@ -82,7 +76,9 @@ void Trials::note(TrialRecord const& record) {
         bool const all = std::ranges::find(flipped, false) == flipped.end();
         (all ? bad_s_ : good_s_).push_back(record.outcome.value_s);
     }
-    cli::print(bisection_.progress, "{}", kind_.line(record));
+    auto const& plan = bisection_.plan;
+    cli::print(bisection_.progress, "{}",
+               step_.is_path ? commit_trial_line(plan, record) : bisect_trial_line(plan, record));
     std::fflush(bisection_.progress);
 }
 
@@ -98,11 +94,11 @@ double Trials::reproduced() const {
     return (median(bad_s_) - median(good_s_)) / gap_s;
 }
 
-/// Whether the baseline is measured and shows that a higher fidelity is needed.
+/// Whether the baseline is measured and shows that a higher level is needed.
 bool Trials::is_too_low() {
     auto const needed = static_cast<std::size_t>(bisection_.options.baseline_trials);
     bool const measured = good_s_.size() >= needed && bad_s_.size() >= needed;
-    too_low_ = kind_.may_be_too_low && measured && reproduced() < kReproduced;
+    too_low_ = step_.may_be_too_low && measured && reproduced() < kReproduced;
     return too_low_;
 }
 
@@ -110,11 +106,11 @@ TrialOutcome Trials::outcome_of(db::InvestigatedTrial const& trial) const {
     TrialStatus status = TrialStatus::aborted;
     boost::describe::enum_from_string(trial.status.c_str(), status);
     bool const is_known = status == TrialStatus::measured && trial.cost_gpu_s == 0;
-    return {status, trial.value_s, trial.cost_gpu_s, is_known ? kFromHistory : kind_.rung};
+    return {status, trial.value_s, trial.cost_gpu_s, is_known ? kFromHistory : step_.level()};
 }
 
 Result<db::InvestigatedTrial> Trials::run(Trial const& trial) {
-    auto const choice = kind_.choice(trial.flipped);
+    auto const choice = trial_choice(bisection_.plan, step_, trial.flipped);
     auto start = trial_start(bisection_.good, bisection_.bad, choice, context_.environment,
                              bisection_.available);
     if (start.has_error()) return refused(start.error().message);
@@ -129,7 +125,7 @@ Result<db::InvestigatedTrial> Trials::run(Trial const& trial) {
 }
 
 db::InvestigatedTrial Trials::start(TrialStart start) {
-    bool const rehearsed = kind_.rung == "rehearsal";
+    bool const rehearsed = step_.level() == "rehearsal";
     if (rehearsed) set_compute_times(bisection_.good, bisection_.bad, start.config);
     auto const file = write_run_file(start.config);
     if (file.has_error()) return refused(file.error().message);
@@ -153,7 +149,7 @@ db::InvestigatedTrial Trials::refused(std::string why) {
     return {.status = "cannot_start", .cost_gpu_s = 0, .failure = std::move(why)};
 }
 
-/// One file for all trials of a fidelity: each run keeps its own copy.
+/// One file for all trials of a search: each run keeps its own copy.
 Result<std::filesystem::path> Trials::write_run_file(plan::RunConfig const& config) const {
     auto const path = log_.run_file();
     auto const title =

@@ -3,16 +3,14 @@
 #pragma once
 
 #include "cli/bisect/bisect_inputs.hpp"
-#include "cli/bisect/bisect_text.hpp"
 #include "cli/bisect/commits/commit_runner.hpp"
+#include "cli/bisect/search_core.hpp"
 #include "cli/command/context.hpp"
 #include "cli/trial/trial_log.hpp"
 #include "plan/config/config_files.hpp"
 
 #include <cstdio>
 #include <filesystem>
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -31,31 +29,15 @@ struct Bisection {
     std::FILE* progress = stdout;
 };
 
-/// What the switches of one search mean.
-struct TrialKind {
-    std::string rung;
-    bool may_be_too_low = false;  // a higher fidelity may show the gap
-    std::function<TrialChoice(std::vector<bool> const&)> choice;
-    std::function<std::vector<std::string>(std::vector<bool> const&)> changed;  // names of items
-    std::function<std::string(db::analysis::TrialRecord const&)> line;
-    /// Trials measured by the earlier search, by what this search flips: they are not measured
-    /// again.
-    std::map<std::string, std::vector<db::InvestigatedTrial>> measured = {};
-    bool is_path = false;  // the search is over commits in sequence, not over items
-};
-
-/// "0110" for {false, true, true, false}.
-[[nodiscard]] std::string bits_of(std::vector<bool> const& flipped);
-
 /// Runs the trials of one search and records what they measured.
 class Trials {
 public:
     /// `context`, `bisection` and `commits` outlive it.
     Trials(Context const& context, Bisection const& bisection, CommitRunner& commits, TrialLog log,
-           TrialKind kind);
+           SearchStep step);
 
     /// For bisect(): replays a trial that an earlier call has measured. cancelled: interrupted;
-    /// not_found: this fidelity is too low; corrupt: the log holds other trials; else as
+    /// not_found: this level is too low; corrupt: the log holds other trials; else as
     /// CommitRunner::place.
     [[nodiscard]] Result<db::analysis::TrialOutcome> measure(db::analysis::Trial const& trial);
     /// Shows what was decided.
@@ -83,7 +65,7 @@ private:
     Bisection const& bisection_;
     CommitRunner& commits_;
     TrialLog log_;
-    TrialKind kind_;
+    SearchStep step_;
     std::vector<db::InvestigatedTrial> known_;  // measured by earlier calls
     std::vector<double> good_s_, bad_s_;
     bool too_low_ = false, interrupted_ = false;

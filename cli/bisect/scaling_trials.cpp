@@ -22,7 +22,7 @@ std::string const kExposedPrefix = "exposed ";
 db::Investigation question_of(Scaling const& scaling) {
     db::Investigation what{.kind = "scaling", .series = scaling.series};
     what.question = {
-        .bad = scaling.base.run.summary.run.uuid, .rung = scaling.rung(), .steps = scaling.steps};
+        .bad = scaling.base.run.summary.run.uuid, .rung = scaling.level(), .steps = scaling.steps};
     for (int const nodes : scaling.sizes) {
         what.question.atoms.push_back(fmt::format("{} nodes", nodes));
     }

@@ -30,7 +30,7 @@ struct Scaling {
     std::filesystem::path state;
     std::FILE* progress = stdout;
 
-    [[nodiscard]] std::string rung() const { return real ? "run" : "rehearsal"; }
+    [[nodiscard]] std::string level() const { return real ? "run" : "rehearsal"; }
 };
 
 struct ScalingTrial {

@@ -1,8 +1,8 @@
 // What is said of commits among the culprits, and what sigma history gives.
 #include "cli/bisect/bisect_culprit.hpp"
-#include "cli/bisect/bisect_search.hpp"
 #include "cli/bisect/commits/commit_text.hpp"
 #include "cli/bisect/history_sigma.hpp"
+#include "cli/bisect/search_core.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
