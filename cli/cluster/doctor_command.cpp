@@ -13,12 +13,12 @@
 #include "topology/doctor/collect.hpp"
 #include "topology/doctor/rule.hpp"
 
+#include "base/env.hpp"
 #include "base/files/files.hpp"
 #include "protocol/state_paths.hpp"
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <optional>
 #include <vector>
 
@@ -27,6 +27,8 @@ namespace {
 
 namespace doctor = topology::doctor;
 namespace fs = std::filesystem;
+
+constexpr double kProbeAgeMax_s = 24 * 3600.0;
 
 std::map<std::string, std::string> variables_of(Environment const& environment) {
     std::map<std::string, std::string> variables;
@@ -67,27 +69,34 @@ std::vector<std::map<std::string, std::string>> proven_versions(fs::path const& 
     return proven;
 }
 
-/// The newest saved probe (STATE/probes) that is at most a day old; empty: none.
-fs::path newest_probe(fs::path const& state) {
-    constexpr auto kAgeMax = std::chrono::hours(24);
-    auto const files = cached_probes(state);
-    bool const fresh =
-        !files.empty() && files.front().written > fs::file_time_type::clock::now() - kAgeMax;
-    return fresh ? files.front().path : fs::path();
-}
-
-/// The file with the probe that belongs to the examined machines; empty: none.
-fs::path probe_beside(fs::path const& state, std::optional<std::string> const& root,
-                      std::optional<RunFolder> const& run) {
+/// The file with the probe of the run, or of the recorded machines; nullopt: there is none.
+std::optional<std::string> recorded_probe(std::optional<std::string> const& root,
+                                          std::optional<RunFolder> const& run) {
     std::vector<fs::path> places;
     if (root) places.push_back(fs::path(*root) / "probe.json");
     if (run) places = {run->paths.probe(), run->paths.probe_run().probe()};
-    if (!root && !run) places.push_back(newest_probe(state));
     std::error_code error;
     for (auto const& place : places) {
-        if (!place.empty() && fs::exists(place, error)) return place;
+        if (fs::exists(place, error)) return place.string();
     }
-    return {};
+    return std::nullopt;
+}
+
+/// The probe that belongs to the examined machines; for this machine the newest one that was kept,
+/// whatever it measured. nullopt: there is none.
+Result<std::optional<topology::ProbeResult>> probe_beside(fs::path const& state,
+                                                          Arguments const& arguments,
+                                                          std::optional<RunFolder> const& run) {
+    auto const root = arguments.value("--root");
+    auto file = arguments.value("--probe");
+    if (!file) file = recorded_probe(root, run);
+    if (file) {
+        auto probe = read_probe_json(*file);
+        if (probe.has_error()) return Error{Errc::invalid_input, probe.error().message};
+        return std::optional(std::move(*probe));
+    }
+    if (root || run) return std::optional<topology::ProbeResult>();
+    return probe_cache(state, RealEnv().wall_us()).newest({}, kProbeAgeMax_s);
 }
 
 Result<doctor::Evidence> collect(Context const& context, Arguments const& arguments) {
@@ -118,13 +127,8 @@ Result<doctor::Evidence> collect(Context const& context, Arguments const& argume
             evidence.nodes.push_back(std::move(here));
         }
     }
-    auto const named = arguments.value("--probe");
-    auto const file = named ? *named : probe_beside(state, root, folder).string();
-    if (named || !file.empty()) {
-        auto probe = read_probe_json(file);
-        if (probe.has_error()) return Error{Errc::invalid_input, probe.error().message};
-        evidence.probe = std::move(*probe);
-    }
+    OSORA_TRY(auto probe, probe_beside(state, arguments, folder));
+    if (probe) evidence.probe = std::move(probe);
     return evidence;
 }
 

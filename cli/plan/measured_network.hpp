@@ -4,20 +4,17 @@
 #include "cli/command/context.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/planner.hpp"
+#include "topology/probe/probe_cache.hpp"
 
 #include <cstdint>
 #include <filesystem>
 #include <optional>
-#include <vector>
 
 namespace osora::cli {
 
-struct CachedProbe {
-    std::filesystem::path path;
-    std::filesystem::file_time_type written;
-};
-/// The files of STATE/probes, newest first.
-[[nodiscard]] std::vector<CachedProbe> cached_probes(std::filesystem::path const& state);
+/// The probes in STATE/probes.
+[[nodiscard]] topology::ProbeCache probe_cache(std::filesystem::path const& state,
+                                               std::int64_t wall_us);
 
 /// Chooses among the complete measurements in STATE/probes of the run's backend that are at most 30
 /// days old: those with times of collectives first, then the newest. If the run's hosts are known

@@ -3,11 +3,11 @@
 #include "base/files/files.hpp"
 #include "base/files/own_folder.hpp"
 #include "base/ids.hpp"
-#include "base/sha256.hpp"
 #include "plan/config/candidate_hosts.hpp"
 #include "plan/nccl/nccl_env.hpp"
 #include "protocol/json_file.hpp"
 #include "topology/assignment.hpp"
+#include "topology/probe/probe_cache.hpp"
 #include "topology/probe/probe_summary.hpp"
 #include "topology/probe_request.hpp"
 
@@ -24,13 +24,6 @@ namespace fs = std::filesystem;
 
 constexpr int kStopped = 130;
 constexpr double kLimit_s = 60;
-
-fs::path kept_path(fs::path const& state, std::vector<std::string> hosts) {
-    std::ranges::sort(hosts);
-    constexpr std::size_t kNameDigits = 16;
-    auto const name = sha256_hex(fmt::format("{}", fmt::join(hosts, "\n")));
-    return protocol::StatePaths{state}.probes() / (name.substr(0, kNameDigits) + ".json");
-}
 
 /// The user's settings, where there are some, else the defaults of a probe before a run.
 Result<topology::ProbeRequest> request_of(PreLaunchProbe const& before) {
@@ -98,15 +91,11 @@ bool wants_probe(plan::RunConfig const& config, bool link_probe) {
            config.resources.backend != "local" && !link_probe;
 }
 
-Result<topology::ProbeResult> read_kept_probe(fs::path const& state,
-                                              std::vector<std::string> hosts) {
-    return protocol::read_json_file<topology::ProbeResult>(kept_path(state, std::move(hosts)));
-}
-
 Result<void> cache_probe(fs::path const& state, std::vector<std::string> hosts,
                          topology::ProbeResult const& result) {
     if (hosts.empty() || !topology::is_complete(result)) return {};
-    auto const path = kept_path(state, std::move(hosts));
+    auto const path =
+        protocol::StatePaths{state}.probes() / topology::ProbeCache::name_of(std::move(hosts));
     auto kept = result;
     if (auto before = protocol::read_json_file<topology::ProbeResult>(path);
         before.has_value() && kept.collectives.empty()) {
@@ -133,13 +122,12 @@ PreLaunchProbeResult probe_before_launch(PreLaunchProbe const& before) {
     auto const hosts = plan::candidate_hosts(before.config, before.environment);
     auto const state = before.paths.state().dir;
     if (before.config.probe.before_start == "auto" && !hosts.empty()) {
-        auto kept = read_kept_probe(state, hosts);
-        double const age_s =
-            kept.has_value() ? static_cast<double>(before.wall_us - kept->wall_us) / 1e6 : -1;
-        if (age_s >= 0 && age_s <= before.config.probe.max_age_h * 3600) {
-            probed.result = std::move(*kept);
-            probed.age_s = std::max(age_s, 1e-3);
-        }
+        topology::ProbeCache const cache(protocol::StatePaths{state}.probes(),
+                                         protocol::read_json_file<topology::ProbeResult>,
+                                         before.wall_us);
+        double const age_max_s = before.config.probe.max_age_h * 3600;
+        probed.result = cache.newest({.names = hosts, .exactly = true}, age_max_s);
+        if (probed.result) probed.age_s = std::max(cache.age_s(probed.result->wall_us), 1e-3);
     }
     if (!probed.result) {
         auto const begin = std::chrono::steady_clock::now();

@@ -41,11 +41,8 @@ struct PreLaunchProbeResult {
 
 [[nodiscard]] PreLaunchProbeResult probe_before_launch(PreLaunchProbe const& before);
 
-/// STATE/probes/HASH.json: the newest complete measurement of exactly these hosts.
-[[nodiscard]] Result<topology::ProbeResult> read_kept_probe(std::filesystem::path const& state,
-                                                            std::vector<std::string> hosts);
-/// Saves a measurement unless some of its nodes are missing or its hosts are unknown. Times of
-/// collectives stay until there are newer ones.
+/// Saves a measurement in STATE/probes, for topology::ProbeCache, unless some of its nodes are
+/// missing or its hosts are unknown. Times of collectives stay until there are newer ones.
 [[nodiscard]] Result<void> cache_probe(std::filesystem::path const& state,
                                        std::vector<std::string> hosts,
                                        topology::ProbeResult const& result);

@@ -1,5 +1,7 @@
 #include "daemon/controller/pre_launch_probe.hpp"
 #include "base/files/files.hpp"
+#include "protocol/json_file.hpp"
+#include "topology/probe/probe_cache.hpp"
 #include "topology/probe_request.hpp"
 
 #include <gmock/gmock.h>
@@ -232,7 +234,9 @@ TEST_F(PreLaunchProbeTest, times_of_collectives_stay_until_there_are_newer_ones)
     timed.collectives_wall_us = kNow;
     ASSERT_TRUE(cache_probe(state_, {"n1", "n2", "n3"}, timed).has_value());
     ASSERT_TRUE(cache_probe(state_, {"n1", "n2", "n3"}, measured()).has_value());
-    auto const kept = read_kept_probe(state_, {"n3", "n2", "n1"});
+    topology::ProbeCache const cache(protocol::StatePaths{state_}.probes(),
+                                     protocol::read_json_file<topology::ProbeResult>, kNow);
+    auto const kept = cache.newest({.names = {"n3", "n2", "n1"}, .exactly = true}, 1e10);
     ASSERT_TRUE(kept.has_value());
     EXPECT_EQ(kept->collectives.size(), 1u);
     EXPECT_EQ(kept->collectives_wall_us, kNow);

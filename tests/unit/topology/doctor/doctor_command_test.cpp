@@ -2,9 +2,13 @@
 #include "base/process/capture.hpp"
 #include "tests/kit/recorded_tree.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <boost/json.hpp>
+
+#include <chrono>
+#include <cstdint>
 
 namespace osora::tests {
 namespace {
@@ -67,6 +71,26 @@ TEST_F(DoctorCommand, WrongInput) {
     auto const cut = run({"--root", tree.root().string()});
     EXPECT_EQ(cut.status.exit_code, 2) << cut.err;
     EXPECT_THAT(cut.err, HasSubstr("probe.json"));
+}
+
+TEST_F(DoctorCommand, TakesTheProbeOfToday) {
+    auto const keep = [this](std::string const& file, std::string const& node, int hours) {
+        auto const now_us = std::chrono::duration_cast<std::chrono::microseconds>(
+                                std::chrono::system_clock::now().time_since_epoch())
+                                .count();
+        constexpr std::int64_t kHour_us = 3'600'000'000;
+        state_.write("probes/" + file,
+                     fmt::format(R"({{"wall_us": {}, "nodes": ["{}", "other"], "findings": [
+                                     {{"kind": "slow_node", "nodes": ["{}"], "ratio": 0.3}}]}})",
+                                 now_us - hours * kHour_us, node, node));
+    };
+    keep("a.json", "yesterday", 25);
+    EXPECT_THAT(run({}).out, testing::Not(HasSubstr("yesterday")));
+    keep("b.json", "today", 23);
+    state_.write("probes/c.json", "{\"nodes\": [\"cut\", ");
+    auto const result = run({});
+    EXPECT_THAT(result.out, HasSubstr("today")) << result.err;
+    EXPECT_THAT(result.out, testing::Not(HasSubstr("yesterday")));
 }
 
 TEST_F(DoctorCommand, ThisMachine) {
