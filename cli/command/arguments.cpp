@@ -25,7 +25,9 @@ Error usage(CommandSpec const& command, std::string const& message) {
 Error unknown_option(CommandSpec const& command, std::string const& word) {
     std::string const name = word.substr(0, word.find('='));
     std::vector<std::string_view> names{kHelp};
-    for (OptionSpec const& option : command.options) names.push_back(option.name);
+    for (OptionSpec const& option : command.options) {
+        if (!option.hidden) names.push_back(option.name);
+    }
     auto const near = nearest_name(name, names);
     return usage(command, near ? fmt::format("unknown option {}; did you mean {}?", name, *near)
                                : fmt::format("unknown option {}; options are {}", name,

@@ -31,6 +31,7 @@ struct OptionSpec {
     bool repeated = false;
     std::string_view choices = {};
     std::string_view shorthand = {};  // "-o"
+    bool hidden = false;              // works, but help, completion and man page do not show it
 };
 
 struct CommandSpec {

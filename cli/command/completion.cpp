@@ -140,6 +140,7 @@ std::string bash_completion(std::span<CommandSpec const> table) {
         if (space != std::string::npos) pairs.insert(fmt::format("\"{}\"", name));
         std::string names;
         for (OptionSpec const& option : command.options) {
+            if (option.hidden) continue;
             names += fmt::format("{} ", option.name);
             if (option.value.empty()) continue;
             values += fmt::format("    \"{}:{}\") {}; return ;;\n", name, option.name,

@@ -103,7 +103,9 @@ std::string command_help(CommandSpec const& command) {
         text += entry(std::string(each.name), each.help);
     }
     text += "\noptions:\n";
-    for (OptionSpec const& each : command.options) text += option_help(each);
+    for (OptionSpec const& each : command.options) {
+        if (!each.hidden) text += option_help(each);
+    }
     text += entry("--help", "Print this text.");
     text += "\nexample:\n";
     std::string_view rest = command.example;

@@ -48,6 +48,7 @@ std::string command_text(CommandSpec const& command) {
         fmt::format(".SS {}\n{}", escaped(synopsis(command)), paragraphs(command.details));
     for (PositionalSpec const& each : command.positionals) text += item(each.name, each.help);
     for (OptionSpec const& each : command.options) {
+        if (each.hidden) continue;
         std::string const name = each.value.empty() ? std::string(each.name)
                                                     : fmt::format("{} {}", each.name, each.value);
         text += item(name, each.help);

@@ -230,18 +230,22 @@ CommandSpec detect_command() {
               .help = "Which column of the file: its name, or a number from 1 on."},
              {.name = "--min-effect",
               .value = "SHARE",
-              .help = "Least change of level that counts, 0.05 or 5% (3 %; nodes: 5 %; otava "
-                      "and mozilla: any)."},
+              .help = "Least change of level that counts, 0.05 or 5% (3 %; nodes: 5 %)."},
              {.name = "--lower-is-worse", .value = {}, .help = "Values are rates, not times."},
+             // Other detectors, for comparison: docs/guide/regressions.md.
              {.name = "--method",
               .value = "METHOD",
-              .help = "Who decides: robust (the default), otava (Apache Otava) or mozilla "
-                      "(Perfherder).",
-              .choices = "robust|otava|mozilla"},
+              .help = "Which detector decides.",
+              .choices = "robust|otava|mozilla",
+              .hidden = true},
              {.name = "--window",
               .value = "N",
-              .help = "Values of otava's window (50), or on each side of mozilla's (12)."},
-             {.name = "--p-value", .value = "P", .help = "Largest p of otava's points (0.001)."},
+              .help = "Values of otava's window, or on each side of mozilla's.",
+              .hidden = true},
+             {.name = "--p-value",
+              .value = "P",
+              .help = "Largest p of otava's points.",
+              .hidden = true},
              json_option("Print JSON (osora.detect/1).")},
         .run = run_detect};
 }

@@ -193,9 +193,6 @@ _osora() {
     "detect:--csv") _osora_files; return ;;
     "detect:--column") :; return ;;
     "detect:--min-effect") :; return ;;
-    "detect:--method") _osora_words "robust otava mozilla"; return ;;
-    "detect:--window") :; return ;;
-    "detect:--p-value") :; return ;;
     "bisect:--scaling") _osora_runs; return ;;
     "bisect:--nodes") :; return ;;
     "bisect:--steps") :; return ;;
@@ -249,7 +246,7 @@ _osora() {
         "report") _osora_words "--series --whatif --meta --format --out --json --help" ;;
         "whatif") _osora_words "--meta --json --help" ;;
         "diff") _osora_words "--json --help" ;;
-        "detect") _osora_words "--csv --nodes --column --min-effect --lower-is-worse --method --window --p-value --json --help" ;;
+        "detect") _osora_words "--csv --nodes --column --min-effect --lower-is-worse --json --help" ;;
         "bisect") _osora_words "--scaling --nodes --strong --dry-run --real --steps --trials --budget-gpu-h --anew --set --trust --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history sql") _osora_words "--limit --time-limit --format --json --help" ;;

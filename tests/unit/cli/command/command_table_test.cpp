@@ -1,5 +1,6 @@
 #include "cli/command/command.hpp"
 
+#include "cli/command/completion.hpp"
 #include "cli/command/help.hpp"
 #include "cli/command/man_page.hpp"
 #include "cli/text/terminal.hpp"
@@ -49,14 +50,26 @@ TEST(CommandTable, HelpFitsEightyColumns) {
     for (std::string line; std::getline(lines, line);) EXPECT_LE(display_width(line), 80) << line;
 }
 
-TEST(CommandTable, HelpShowsEveryOptionAndTheExample) {
+TEST(CommandTable, HelpShowsEveryOptionThatIsNotHiddenAndTheExample) {
     for (CommandSpec const& each : command_table()) {
         std::string const help = command_help(each);
         for (OptionSpec const& option : each.options) {
-            EXPECT_THAT(help, testing::HasSubstr(std::string(option.name)));
+            bool const shown = help.find(option.name) != std::string::npos;
+            EXPECT_EQ(shown, !option.hidden) << each.name << " " << option.name;
         }
         EXPECT_THAT(help, testing::HasSubstr("example:\n  osora " + std::string(each.name)));
     }
+}
+
+TEST(CommandTable, OptionsForComparisonWorkButAreNotShown) {
+    auto const table = command_table();
+    std::string const shown = command_help(command(table, "detect")) + man_page(table) +
+                              bash_completion(table) + error_of("detect", {"-x"});
+    for (std::string const name :
+         {"otava", "Otava", "mozilla", "Mozilla", "p-value", "p\\-value"}) {
+        EXPECT_THAT(shown, testing::Not(testing::HasSubstr(name)));
+    }
+    EXPECT_EQ(error_of("detect", {"--csv", "x", "--method", "otava", "--p-value", "0.01"}), "");
 }
 
 TEST(CommandTable, FindsCommandsOfOneAndTwoWords) {
