@@ -96,6 +96,23 @@ TEST_F(Seeing, LogsBeginWithTheRankThatFailedFirst) {
                 ContainsRegex(":1: ValueError: 3 is not 4\nall ranks of attempt 0:\n"));
 }
 
+TEST_F(Seeing, LogsNameTheRanksThatHaveWrittenNothing) {
+    write_program("[ $RANK = 1 ] || echo begins");
+    ASSERT_EQ(osora({"submit", "run.toml"}).code, 0);
+    auto const all = osora({"logs", "1"});
+    EXPECT_EQ(all.code, 0);
+    EXPECT_THAT(all.out, ContainsRegex("^[^\n]*:0: begins\n$"));
+    auto const file = (run_dir("mine-0001") / "logs/0/1.log").string();
+    EXPECT_EQ(all.err, "note: rank 1 has written nothing (" + file + ")\n");
+    auto const one = osora({"logs", "1", "--rank", "1"});
+    EXPECT_EQ(one.code, 0);
+    EXPECT_EQ(one.out, "");
+    EXPECT_EQ(one.err, all.err);
+    EXPECT_EQ(osora({"logs", "1", "--rank", "0"}).err, "");
+    EXPECT_EQ(osora({"logs", "1", "--json"}).err, "");
+    EXPECT_EQ(osora({"logs", "1", "--follow"}).err, all.err);
+}
+
 TEST_F(Seeing, AUserProgramIsSeenLikeATrainer) {
     write_program(
         "for i in 0 1 2 3 4 5 6 7 8 9; do "

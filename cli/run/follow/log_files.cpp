@@ -4,6 +4,7 @@
 #include "base/files/regular_file.hpp"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -66,15 +67,41 @@ std::vector<std::string> last_lines(std::filesystem::path const& file, std::size
     return last_lines_of(text, count);
 }
 
+std::string silent_ranks_text(protocol::RunPaths const& paths, int attempt,
+                              SilentRanks const& silent) {
+    std::string text;
+    auto const add = [&](std::vector<int> const& ranks, std::string_view one,
+                         std::string_view several) {
+        if (ranks.empty()) return;
+        bool const is_one = ranks.size() == 1;
+        auto file = paths.rank_log(attempt, ranks.front());
+        if (!is_one) file.replace_filename("RANK.log");
+        text += fmt::format("{}{} {} {} ({})", text.empty() ? "" : "; ", is_one ? "rank" : "ranks",
+                            rank_list(ranks), is_one ? one : several, file.string());
+    };
+    add(silent.empty, "has written nothing", "have written nothing");
+    add(silent.missing, "has no log file", "have no log files");
+    return text;
+}
+
 LogFiles::LogFiles(protocol::RunPaths const& paths, int attempt, std::vector<int> ranks)
     : folder_(static_cast<int>(ranks.size())) {
     for (int const rank : ranks) {
-        sources_.push_back({rank, paths.rank_log(attempt, rank), {}, {}, false});
+        sources_.push_back(
+            {.rank = rank, .file = paths.rank_log(attempt, rank), .open = {}, .partial = {}});
     }
 }
 
 bool LogFiles::any_open() const {
     return std::ranges::any_of(sources_, [](Source const& each) { return each.open.is_open(); });
+}
+
+SilentRanks LogFiles::silent() const {
+    SilentRanks ranks;
+    for (Source const& each : sources_) {
+        if (each.silent) (each.open.is_open() ? ranks.empty : ranks.missing).push_back(each.rank);
+    }
+    return ranks;
 }
 
 void LogFiles::take_lines(std::size_t index, Source& source) {
@@ -133,6 +160,7 @@ void LogFiles::fill(std::size_t index, bool last) {
             source.dry = true;
             break;
         }
+        source.silent = false;
         append(source, std::string_view(buffer.data(), static_cast<std::size_t>(got)));
         take_lines(index, source);
     }

@@ -23,6 +23,15 @@ using ShowLine = std::function<void(FoldedLine const& line)>;
 /// Attempts that have a log folder, ascending.
 [[nodiscard]] std::vector<int> logged_attempts(protocol::RunPaths const& paths);
 
+/// Ranks without a line in the output, ascending.
+struct SilentRanks {
+    std::vector<int> empty, missing;  // whose file is empty; which have none
+};
+/// "rank 1 has written nothing (RUN_DIR/logs/0/1.log)", one line for all of them; "": there is
+/// none. Pure.
+[[nodiscard]] std::string silent_ranks_text(protocol::RunPaths const& paths, int attempt,
+                                            SilentRanks const& silent);
+
 class LogFiles {
 public:
     /// The files of `ranks`, which may not exist yet.
@@ -33,6 +42,8 @@ public:
     void drain(bool last, ShowLine const& show);
     /// Whether any file existed yet.
     [[nodiscard]] bool any_open() const;
+    /// Ranks that nothing was read of so far.
+    [[nodiscard]] SilentRanks silent() const;
 
 private:
     struct Source {
@@ -41,6 +52,7 @@ private:
         Descriptor open;
         std::string partial;  // of a line whose end is missing
         bool dry = false;     // nothing more to read for now
+        bool silent = true;   // nothing was read so far
         bool cut = false;     // what comes next is the rest of a line that was dropped
     };
     void fill(std::size_t index, bool last);

@@ -78,6 +78,12 @@ bool show_first_failure(LogRequest const& request) {
     return true;
 }
 
+/// For people, who would miss these ranks in the output.
+void show_silent_ranks(LogRequest const& request, LogFiles const& files) {
+    auto const text = silent_ranks_text(request.run.folder.paths, request.attempt, files.silent());
+    if (!text.empty() && !request.json) cli::print(stderr, "note: {}\n", printable(text));
+}
+
 /// Runs until the run is over and all output was shown.
 void follow_logs(LogRequest& request, LogFiles files) {
     constexpr auto kPause = std::chrono::milliseconds(200);
@@ -104,6 +110,7 @@ void follow_logs(LogRequest& request, LogFiles files) {
             continue;
         }
         if (over) {
+            show_silent_ranks(request, files);
             auto const end = view.first_failures.find(request.attempt);
             if (end == view.first_failures.end() || request.json) return;
             cli::print("first to fail: {}\n", printable(end->second.cause));
@@ -156,28 +163,31 @@ int run_logs(Context const& context, Arguments const& arguments) {
         return fail(kExitUsage, fmt::format("run {}: no log of these ranks in attempt {}",
                                             request->run.folder.number, request->attempt));
     }
+    show_silent_ranks(*request, files);
     return kExitOk;
 }
 
 }  // namespace
 
 CommandSpec logs_command() {
-    return {.name = "logs",
-            .summary = "what the ranks printed, identical lines folded",
-            .details =
-                "Prints the output of every rank of the newest attempt (a relaunch starts a "
-                "new one), each line behind node:rank. Lines that several ranks print alike "
-                "are shown once, behind \"ranks 0-3\". When a rank has failed in that attempt, the "
-                "end of the log of the first one that did comes first.",
-            .example = "osora logs 42\nosora logs 42 --rank 3 --attempt 0\nosora logs 42 --follow",
-            .positionals = {run_positional()},
-            .options = {{.name = "--rank", .value = "R", .help = "Only this rank."},
-                        {.name = "--attempt", .value = "N", .help = "An earlier attempt."},
-                        {.name = "--follow",
-                         .value = "",
-                         .help = "Go on as the logs grow, until the run is over."},
-                        json_option("Print one JSON object a line.")},
-            .run = run_logs};
+    return {
+        .name = "logs",
+        .summary = "what the ranks printed, identical lines folded",
+        .details =
+            "Prints the output of every rank of the newest attempt (a relaunch starts a "
+            "new one), each line behind node:rank. Lines that several ranks print alike "
+            "are shown once, behind \"ranks 0-3\". When a rank has failed in that attempt, the "
+            "end of the log of the first one that did comes first. Ranks that have written nothing "
+            "are named on stderr.",
+        .example = "osora logs 42\nosora logs 42 --rank 3 --attempt 0\nosora logs 42 --follow",
+        .positionals = {run_positional()},
+        .options = {{.name = "--rank", .value = "R", .help = "Only this rank."},
+                    {.name = "--attempt", .value = "N", .help = "An earlier attempt."},
+                    {.name = "--follow",
+                     .value = "",
+                     .help = "Go on as the logs grow, until the run is over."},
+                    json_option("Print one JSON object a line.")},
+        .run = run_logs};
 }
 
 }  // namespace osora::cli

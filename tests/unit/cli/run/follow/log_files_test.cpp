@@ -88,6 +88,32 @@ TEST_F(LogFilesTest, ALineWithoutEndIsCut) {
     for (auto const& line : shown) EXPECT_LE(line.size(), LineFolder::kLineBytesMax + 10);
 }
 
+TEST_F(LogFilesTest, RanksThatHaveWrittenNothingAreNamed) {
+    append(0, "\n");
+    append(2, "");
+    append(4, "");
+    append(5, "no end");
+    LogFiles files(paths_, 0, {0, 2, 3, 4, 5});
+    (void)drained(files, false);
+    EXPECT_THAT(files.silent().empty, ElementsAre(2, 4));
+    EXPECT_THAT(files.silent().missing, ElementsAre(3));
+    append(2, "late\n");
+    (void)drained(files, true);
+    EXPECT_THAT(files.silent().empty, ElementsAre(4));
+}
+
+TEST(SilentRanksText, SaysWhichRanksAndWhere) {
+    protocol::RunPaths const paths{"/state/runs/demo-0001"};
+    EXPECT_EQ(silent_ranks_text(paths, 0, {}), "");
+    EXPECT_EQ(silent_ranks_text(paths, 2, {.empty = {3}, .missing = {}}),
+              "rank 3 has written nothing (/state/runs/demo-0001/logs/2/3.log)");
+    EXPECT_EQ(silent_ranks_text(paths, 0, {.empty = {0, 1, 2, 7}, .missing = {5}}),
+              "ranks 0-2,7 have written nothing (/state/runs/demo-0001/logs/0/RANK.log); "
+              "rank 5 has no log file (/state/runs/demo-0001/logs/0/5.log)");
+    EXPECT_EQ(silent_ranks_text(paths, 0, {.empty = {}, .missing = {1, 2}}),
+              "ranks 1-2 have no log files (/state/runs/demo-0001/logs/0/RANK.log)");
+}
+
 TEST_F(LogFilesTest, Attempts) {
     fs::create_directories(paths_.dir / "logs" / "10");
     fs::create_directories(paths_.dir / "logs" / "2");
