@@ -1,7 +1,5 @@
 // osora nodes: nodes that failed runs lately, and until when new jobs leave them out.
 #include "base/env.hpp"
-#include "base/files/file_lock.hpp"
-#include "base/files/files.hpp"
 #include "base/text/text.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
@@ -11,50 +9,25 @@
 #include "cli/text/text_table.hpp"
 #include "cli/text/wall_time.hpp"
 #include "protocol/state_paths.hpp"
-#include "slurm/node_memory.hpp"
+#include "slurm/node_memory_file.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
-#include <optional>
+#include <functional>
 
 namespace osora::cli {
 namespace {
 
-namespace fs = std::filesystem;
 namespace json = protocol::json;
 
-constexpr std::int64_t kMemoryFileBytesMax = 4 << 20;
-
-/// Worst first. Without the file: none.
-Result<slurm::NodeMemory> read_memory(fs::path const& path, std::int64_t now_us) {
-    auto const text = read_file(path, kMemoryFileBytesMax);
-    if (text.has_error() && text.error().code == Errc::not_found) return slurm::NodeMemory{};
-    if (text.has_error()) return text.error();
-    auto memory = protocol::decode<slurm::NodeMemory>(*text);
-    if (memory.has_error()) return std::move(memory).error().in(path.string());
-    std::ranges::stable_sort(memory->nodes, std::greater(),
-                             [now_us](auto const& each) { return slurm::score_at(each, now_us); });
-    return std::move(*memory);
-}
-
 /// invalid_input: the node has no record.
-Result<void> forget(fs::path const& path, std::string const& host, std::int64_t now_us) {
-    std::error_code error;
-    std::optional<FileLock> lock;
-    if (fs::exists(path, error)) {
-        OSORA_TRY(lock, FileLock::acquire(path.string() + ".lock"));
-    }
-    OSORA_TRY(auto memory, read_memory(path, now_us));
-    bool const had =
-        std::erase_if(memory.nodes, [&host](auto const& each) { return each.host == host; }) > 0;
-    if (!had) {
-        return Error{
-            Errc::invalid_input,
-            fmt::format("node {} has no recorded fault; osora nodes lists those that have", host)};
-    }
-    return write_file_atomic(path, protocol::encode(memory) + "\n", 0600);
+Result<void> forget(protocol::StatePaths const& state, std::string const& host) {
+    OSORA_TRY(bool const had, slurm::forget_node(state, host));
+    if (had) return {};
+    return Error{
+        Errc::invalid_input,
+        fmt::format("node {} has no recorded fault; osora nodes lists those that have", host)};
 }
 
 json::object object_of(slurm::NodeRecord const& node, std::int64_t now_us) {
@@ -92,14 +65,16 @@ void print_table(slurm::NodeMemory const& memory, std::int64_t now_us) {
 int run_nodes(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
-    auto const path = protocol::StatePaths{*state}.node_memory();
+    protocol::StatePaths const paths{*state};
     std::int64_t const now_us = RealEnv().wall_us();
     if (auto const host = arguments.value("--forget")) {
-        auto const done = forget(path, *host, now_us);
+        auto const done = forget(paths, *host);
         if (done.has_error()) return fail(exit_code_for(done.error().code), done.error().message);
     }
-    auto const memory = read_memory(path, now_us);
+    auto memory = slurm::read_node_memory(paths);
     if (memory.has_error()) return fail(exit_code_for(memory.error().code), memory.error().message);
+    auto const score_of = [now_us](auto const& each) { return slurm::score_at(each, now_us); };
+    std::ranges::stable_sort(memory->nodes, std::greater(), score_of);
     if (arguments.has("--json")) {
         json::array nodes;
         for (auto const& node : memory->nodes) nodes.push_back(object_of(node, now_us));

@@ -9,7 +9,7 @@
 #include "protocol/state_paths.hpp"
 #include "slurm/after_sbatch.hpp"
 #include "slurm/job_script.hpp"
-#include "slurm/node_memory.hpp"
+#include "slurm/node_memory_file.hpp"
 #include "slurm/queue_text.hpp"
 #include "slurm/stage.hpp"
 
@@ -65,11 +65,8 @@ std::vector<std::string> excluded_nodes(Context const& context, plan::RunConfig 
     auto hosts = config.faults.exclude_nodes;
     auto const state = state_dir(context.environment);
     if (state.has_error()) return hosts;
-    auto const text = read_file(protocol::StatePaths{*state}.node_memory());
-    if (text.has_error()) return hosts;
-    auto const memory = protocol::decode<slurm::NodeMemory>(*text);
-    if (memory.has_error()) return hosts;
-    for (auto& host : slurm::bad_hosts(*memory, wall_now_us())) hosts.push_back(std::move(host));
+    auto const bad = slurm::remembered_bad_hosts(protocol::StatePaths{*state}, wall_now_us());
+    hosts.insert(hosts.end(), bad.begin(), bad.end());
     return hosts;
 }
 

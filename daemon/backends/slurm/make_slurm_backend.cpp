@@ -4,8 +4,9 @@
 #include "base/host_list.hpp"
 #include "base/process/capture.hpp"
 #include "daemon/backends/slurm/next_job.hpp"
-#include "daemon/backends/slurm/node_memory_file.hpp"
 #include "daemon/backends/slurm/slurm_backend.hpp"
+#include "protocol/run_directory.hpp"
+#include "slurm/node_memory_file.hpp"
 
 #include <fmt/format.h>
 
@@ -39,8 +40,8 @@ Result<slurm::PlacementOptions> placement_of(BackendSetup const& setup) {
     }
     int spare = usable - resources.nodes;
     RealEnv const clock;
-    auto const memory = read_node_memory(node_memory_path(setup.start.run_dir));
-    for (std::string const& host : slurm::bad_hosts(memory, clock.wall_us())) {
+    auto const state = protocol::RunPaths{setup.start.run_dir}.state();
+    for (std::string const& host : slurm::remembered_bad_hosts(state, clock.wall_us())) {
         bool const here = std::ranges::count(placement.hosts, host) > 0 && !is_out(host);
         if (!here || spare-- <= 0) continue;
         placement.excluded.push_back(host);
@@ -67,12 +68,12 @@ Result<std::unique_ptr<Backend>> make_slurm_backend(BackendSetup setup, TaskGrou
     OSORA_TRY(options.srun, find_in_path("srun", path));
     options.osorad = setup.osorad;
     options.container = setup.config.slurm.container;
-    auto const memory = node_memory_path(setup.start.run_dir);
-    options.on_fault = [memory, &log](slurm::HostFault const& fault) {
+    auto const state = protocol::RunPaths{setup.start.run_dir}.state();
+    options.on_fault = [state, &log](slurm::HostFault const& fault) {
         RealEnv const clock;
-        NodeFault const remembered{fault.host, fault.cause, static_cast<double>(fault.weight),
-                                   clock.wall_us()};
-        auto const done = remember_fault(memory, remembered);
+        slurm::NodeFault const remembered{fault.host, fault.cause,
+                                          static_cast<double>(fault.weight), clock.wall_us()};
+        auto const done = slurm::remember_fault(state, remembered);
         if (done.has_error())
             log.warning("cannot record node fault", {{"why", done.error().message}});
     };

@@ -5,7 +5,6 @@
 #include "base/files/regular_file.hpp"
 #include "base/host_list.hpp"
 #include "base/process/capture.hpp"
-#include "daemon/backends/slurm/node_memory_file.hpp"
 #include "plan/config/submitted_run.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/exit_codes.hpp"
@@ -14,6 +13,7 @@
 #include "slurm/after_sbatch.hpp"
 #include "slurm/job_facts.hpp"
 #include "slurm/job_record.hpp"
+#include "slurm/node_memory_file.hpp"
 #include "slurm/queue_text.hpp"
 #include "slurm/stage.hpp"
 
@@ -166,7 +166,7 @@ Result<std::string> escalate(NextJob const& next, Env const& env) {
     }
     std::string const list = variable_or(next.environment, "SLURM_JOB_NODELIST", "");
     OSORA_TRY(auto const hosts, expand_host_list(list));
-    auto bad = slurm::bad_hosts(read_node_memory(node_memory_path(next.paths.dir)), env.wall_us());
+    auto bad = slurm::remembered_bad_hosts(next.paths.state(), env.wall_us());
     auto const& excluded = config.faults.exclude_nodes;
     bad.insert(bad.end(), excluded.begin(), excluded.end());
     slurm::EscalationState state;

@@ -1,0 +1,35 @@
+// STATE/node_memory.json on disk: read, and changed under a lock. Read before each launch on Slurm,
+// written by the controller after a fault, and by osora nodes.
+#pragma once
+
+#include "base/result.hpp"
+#include "protocol/state_paths.hpp"
+#include "slurm/node_memory.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace osora::slurm {
+
+/// Without the file: no node. io: it cannot be read; invalid_input: it is damaged; both name it.
+[[nodiscard]] Result<NodeMemory> read_node_memory(protocol::StatePaths const& state);
+
+/// bad_hosts() of the file. It is a hint and never a reason to fail a run: if it cannot be read, no
+/// host is bad.
+[[nodiscard]] std::vector<std::string> remembered_bad_hosts(protocol::StatePaths const& state,
+                                                            std::int64_t now_us);
+
+struct NodeFault {
+    std::string host, cause;
+    double weight = 1;
+    std::int64_t wall_us = 0;
+};
+/// Adds the fault; a file that cannot be read is replaced. busy: another process holds its lock.
+[[nodiscard]] Result<void> remember_fault(protocol::StatePaths const& state,
+                                          NodeFault const& fault);
+
+/// Removes the record of the host; false: it had none. busy, and as read_node_memory().
+[[nodiscard]] Result<bool> forget_node(protocol::StatePaths const& state, std::string const& host);
+
+}  // namespace osora::slurm
