@@ -189,7 +189,7 @@ Evaluation predict(EvaluateRow const& row) {
     parts.optimizer_s = optimizer_s(row, work);
     scale(parts, row.constants.time_scale);
     double const memory = peak_memory_gib(row);
-    return {.parts = parts, .peak_memory_gib = memory, .fits = memory <= row.hardware.memory_gib};
+    return {.parts = parts, .peak_memory_gib = memory, .fits = fits_memory(row, memory)};
 }
 
 Evaluation evaluate(EvaluateRow const& row) {
@@ -202,7 +202,7 @@ Evaluation evaluate(EvaluateRow const& row) {
         *each *= by.compute;
     }
     found.peak_memory_gib *= by.memory;
-    found.fits = found.peak_memory_gib <= row.hardware.memory_gib;
+    found.fits = fits_memory(row, found.peak_memory_gib);
     return found;
 }
 

@@ -27,8 +27,8 @@ struct StepParts {
 
 struct Evaluation {
     StepParts parts;
-    double peak_memory_gib = 0;  // of the fullest rank, GiB
-    bool fits = false;           // in the GPU's memory
+    double peak_memory_gib = 0;  // of tensors on the fullest rank, GiB
+    bool fits = false;           // in the GPU's memory, with the allocator's cache and the context
     MeasuredCorrection by = {};  // the effect of measured runs
     [[nodiscard]] double step_time_s() const { return parts.total_s(); }
 };
@@ -38,12 +38,10 @@ struct Evaluation {
 /// The same by the equations only.
 [[nodiscard]] Evaluation predict(EvaluateRow const& row);
 
-/// GiB on the fullest rank.
+/// GiB of tensors on the fullest rank, as torch.cuda.max_memory_allocated counts them.
 [[nodiscard]] double peak_memory_gib(EvaluateRow const& row);
-
-/// Bytes that one layer keeps for backward of one micro-batch on one rank (arXiv 2205.05198, table
-/// 2, without the scores if attention is fused).
-[[nodiscard]] double layer_activation_bytes(EvaluateRow const& row);
+/// Whether such a peak fits in the GPU's memory.
+[[nodiscard]] bool fits_memory(EvaluateRow const& row, double peak_gib);
 
 /// Takes one line, returns one line (without its end), as in docs/contract.md section 5. Never
 /// fails: the answer's "error" says what is wrong.

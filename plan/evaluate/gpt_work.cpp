@@ -112,7 +112,9 @@ ModelWork gpt_work(EvaluateRow const& row) {
     double const mlp = (model.gated ? 3 : 2) * h * sizes.ffn;
     // Biases and norms: 13 h of 12 h^2 + 13 h (arXiv 2104.04473, equation 2); gated: only norms.
     work.block_parameters = h * (2 * h + 2 * kv) + mlp + (model.gated ? 2 : 13) * h;
-    work.outer_parameters = vocab * h + (model.gated ? vocab * h : 0);
+    // Gated models do not share the embedding with the output, which is on the last stage.
+    bool const both = model.gated && row.layout.pp_size == 1;
+    work.outer_parameters = vocab * h * (both ? 2 : 1);
     if (row.layout.lora_rank > 0) {
         // (in + out) rank of Q, K, V, the projection and the matrices of the MLP.
         double const widths = (2 * h + 2 * kv) + 2 * h + (model.gated ? 3 : 2) * (h + sizes.ffn);

@@ -50,9 +50,10 @@ TEST(EvaluateProperties, FasterPartsMakeNoStepSlower) {
 TEST(EvaluateProperties, MemoryDecidesWhatFits) {
     for (EvaluateRow row : legal_rows(500)) {
         double const peak = evaluate(row).peak_memory_gib;
-        row.hardware.memory_gib = peak * 1.001;
+        double const needed = row.constants.memory_context_gib + row.constants.memory_margin * peak;
+        row.hardware.memory_gib = needed * 1.001;
         ASSERT_TRUE(evaluate(row).fits);
-        row.hardware.memory_gib = peak * 0.999;
+        row.hardware.memory_gib = needed * 0.999;
         ASSERT_FALSE(evaluate(row).fits);
         row.layout.micro_batch_size *= 2;
         ASSERT_GE(evaluate(row).peak_memory_gib, peak);
