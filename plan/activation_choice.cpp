@@ -23,6 +23,11 @@ Result<RecomputeChoice> recompute_choice(std::string_view text) {
                              text)};
 }
 
+RecomputeChoice checked_recompute(std::string_view text) {
+    auto const choice = recompute_choice(text);
+    return choice ? *choice : RecomputeChoice{};
+}
+
 std::vector<ActivationChoice> activation_choices(MemorySection const& memory) {
     std::vector<ActivationChoice> all{{"none", "none"}};
     // The int8 store takes less time than recomputing blocks.

@@ -27,6 +27,8 @@ struct RecomputeChoice {
 };
 /// "none", "selective" (attention only), "full", or a number of blocks from 1 on.
 [[nodiscard]] Result<RecomputeChoice> recompute_choice(std::string_view text);
+/// The same of a text that was checked before; anything else recomputes nothing.
+[[nodiscard]] RecomputeChoice checked_recompute(std::string_view text);
 
 /// The form used in a plan (LayoutPlan).
 struct ActivationChoice {

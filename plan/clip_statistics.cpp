@@ -66,6 +66,10 @@ Result<ClipStatistics> clip_statistics(RunConfig const& config, ModelShape const
             row.height = bucket.key.height;
             row.width = bucket.key.width;
         }
+        if (bucket.key.height * bucket.key.width > row.height_max * row.width_max) {
+            row.height_max = bucket.key.height;
+            row.width_max = bucket.key.width;
+        }
         row.clips += bucket.weight;
         for (std::size_t i = 0; i < bucket.clips.size(); ++i) {
             ClipShape const& clip = clips[bucket.clips[i]];

@@ -20,6 +20,8 @@ struct BucketClips {
     double clips = 0;  // expected in this bucket, per pass over the data; 0: no clip fits
     int height = 0;    // pixels, the most common shape
     int width = 0;
+    int height_max = 0;  // pixels, the shape with the most of them
+    int width_max = 0;
     double decoded_pixels = 0;  // mean number of source pixels decoded per sample; 0: unknown
 };
 struct ClipStatistics {

@@ -19,7 +19,7 @@ struct BucketPlan {
     int global_batch_size = 1;    // micro_batch_size * grad_accum_steps * dp_size
     double gflop_per_sample = 0;  // forward and backward
     double step_time_s = 0;       // predicted
-    double peak_memory_gib = 0;   // predicted, of one rank
+    double peak_memory_gib = 0;   // predicted, of one rank's tensors
     double compute_s = 0;         // predicted: forward and backward of all micro-batches
     double optimizer_s = 0;       // predicted
 };
@@ -46,7 +46,7 @@ struct Prediction {
     double step_time_s = 0;
     double step_time_error = 0;  // relative half width according to the calibration, 0.25 = 25 %
     double compute_s = 0, exposed_comm_s = 0, bubble_s = 0, loader_s = 0;
-    double peak_memory_gib = 0;  // of one rank, worst bucket
+    double peak_memory_gib = 0;  // of one rank's tensors, worst bucket
     std::string peak_bucket;     // "64 x 8"
     double host_memory_gib = 0;  // of one node: loaders and, on CPU ranks, everything
     double samples_per_s = 0;

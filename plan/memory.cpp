@@ -94,8 +94,11 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
     Numbers const trained =
         query.lora_rank > 0 ? Numbers{all_trained, 0, 0}
                             : shards.of_rank(all_trained, blocks.trained, blocks.shared_trained);
-    SampleCost const sample =
-        sample_cost(query.shape, query.bucket, static_cast<int>(bytes), query.activations);
+    SampleCost const sample = sample_cost(query.shape, query.bucket,
+                                          {.activations = query.activations,
+                                           .bytes_per_value = static_cast<int>(bytes),
+                                           .lora_rank = query.lora_rank,
+                                           .exchanges = query.sp_size > 1});
     std::int64_t const samples = query.micro_batch_size;
     RankMemory memory;
     memory.process_bytes = query.gpu ? constants.gpu_context_bytes : constants.cpu_process_bytes;
@@ -103,6 +106,7 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
     memory.gradient_bytes = query.zero_stage >= 2 && query.ranks() > 1
                                 ? shards.part(2, kFloat, trained)
                                 : bytes * trained.all();
+    memory.gradients_last = !query.accumulates && query.zero_stage < 2 && query.pp_size == 1;
     memory.master_bytes = low ? shards.part(1, kFloat, trained) : 0;
     memory.optimizer_bytes = shards.part(1, 2 * kFloat, trained);
     memory.ema_bytes = query.ema ? shards.part(1, kFloat, trained) : 0;
@@ -115,18 +119,26 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
     double const held = query.virtual_stages == 1
                             ? 1
                             : 1 + (query.pp_size - 1.0) / (query.pp_size * query.virtual_stages);
-    double const here = held * activation_share(query.shape, query.tp_size) / query.sp_size;
-    memory.activation_bytes = static_cast<std::int64_t>(
-        constants.activation_factor * here *
-        static_cast<double>(samples * (sample.saved_bytes + sample.working_bytes)));
+    double const here = activation_share(query.shape, query.tp_size) / query.sp_size;
+    double const of_sample =
+        held * static_cast<double>(sample.saved_bytes) + static_cast<double>(sample.working_bytes);
+    memory.activation_bytes =
+        static_cast<std::int64_t>(here * static_cast<double>(samples) * of_sample);
     memory.input_bytes = samples * sample.input_bytes;
     memory.update_bytes = low ? kFloat * std::min(shards.part(1, 1, trained), kUpdateGroup) : 0;
     return memory;
 }
 
+std::int64_t allocated_within(std::int64_t resident_bytes, MemoryConstants const& constants) {
+    auto const tensors = static_cast<double>(resident_bytes - constants.cpu_process_bytes);
+    return constants.cpu_process_bytes + static_cast<std::int64_t>(tensors / constants.host_factor);
+}
+
 NodeMemory node_memory(RankMemory const& peak, LoaderMemory const& loader, int ranks, bool gpu,
                        MemoryConstants const& constants) {
-    return {.rank_bytes = gpu ? constants.gpu_process_bytes : peak.total_bytes(),
+    auto const resident =
+        static_cast<std::int64_t>(constants.host_factor * static_cast<double>(peak.tensor_bytes()));
+    return {.rank_bytes = gpu ? constants.gpu_process_bytes : peak.process_bytes + resident,
             .loader_bytes = loader.total_bytes,
             .ranks = ranks,
             .checkpoint_bytes = peak.checkpoint_bytes() * (peak.is_sharded ? ranks : 1)};

@@ -23,9 +23,11 @@ struct MemoryConstants {
     std::int64_t gpu_process_bytes = 485'000'000;
     /// CUDA context, cuBLAS workspaces and NCCL's buffers, on the GPU.
     std::int64_t gpu_context_bytes = 900'000'000;
-    /// Allocated over counted for activations: small tensors, rounding, fragmentation. Fitted to
+    /// Allocated over counted for an autoencoder's activations.
+    double vae_factor = 1.20;
+    /// Resident over allocated on the host: malloc's rounding, caches and fragmentation. Fitted to
     /// the peaks of stdit3-tiny in tests/unit/plan/memory_test.cpp.
-    double activation_factor = 1.20;
+    double host_factor = 1.27;
     /// Share of a node's or GPU's memory that a plan may fill.
     double usable_share = 0.92;
 };
@@ -46,6 +48,8 @@ struct MemoryQuery {
     bool ema = true;
     int lora_rank = 0;  // > 0: only adapters are trained
     int zero_stage = 0;
+    /// Several micro-batches a step, which keep their gradients while the next one runs.
+    bool accumulates = true;
     int grad_bucket_mib = 25;
     std::vector<std::string> freeze = {};  // optim.freeze: prefixes of frozen weights
     ActivationChoice activations = {};
@@ -61,17 +65,21 @@ struct RankMemory {
     std::int64_t activation_bytes = 0;
     std::int64_t input_bytes = 0;
     std::int64_t update_bytes = 0;  // of the optimizer, when activations are freed
+    bool gradients_last = false;    // they take the place of activations that are freed
     bool is_sharded = false;
     std::int64_t saved_parameter_bytes = 0;  // this rank's part of a checkpoint, if any
 
-    /// Memory that persists from step to step.
+    /// Memory during a whole pass.
     [[nodiscard]] std::int64_t static_bytes() const {
-        return process_bytes + parameter_bytes + gradient_bytes + master_bytes + optimizer_bytes +
-               ema_bytes + communication_bytes;
+        return process_bytes + parameter_bytes + (gradients_last ? 0 : gradient_bytes) +
+               master_bytes + optimizer_bytes + ema_bytes + communication_bytes;
     }
     [[nodiscard]] std::int64_t total_bytes() const {
-        return static_bytes() + std::max(activation_bytes + input_bytes, update_bytes);
+        std::int64_t const after = (gradients_last ? gradient_bytes : 0) + update_bytes;
+        return static_bytes() + std::max(activation_bytes + input_bytes, after);
     }
+    /// As the allocator counts: without the process and its context.
+    [[nodiscard]] std::int64_t tensor_bytes() const { return total_bytes() - process_bytes; }
     /// Host memory for the copy of a checkpoint that is being written, on rank 0, or of this rank's
     /// part on each rank (is_sharded).
     [[nodiscard]] std::int64_t checkpoint_bytes() const {
@@ -81,6 +89,10 @@ struct RankMemory {
 };
 [[nodiscard]] RankMemory rank_memory(MemoryQuery const& query,
                                      MemoryConstants const& constants = {});
+
+/// The total_bytes() of a CPU rank whose process occupies `resident_bytes`.
+[[nodiscard]] std::int64_t allocated_within(std::int64_t resident_bytes,
+                                            MemoryConstants const& constants = {});
 
 struct NodeMemory {
     std::int64_t rank_bytes = 0;    // host part of one rank, without its loader

@@ -43,6 +43,7 @@ std::vector<double> shares_by_keep_prob(RunConfig const& config, ModelShape cons
 
 Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::size_t i) {
     OSORA_TRY(BucketKey key, bucket_key(request.config.bucket[i], context.shape));
+    BucketKey peak = key;
     double decoded_pixels =
         static_cast<double>(context.clip_pixels_max) * (kUnknownLeadIn + key.num_frames);
     if (has_statistics(request, i)) {
@@ -52,9 +53,14 @@ Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::s
             key.height = known.height;
             key.width = known.width;
         }
+        if (known.height_max > 0 && known.width_max > 0) {
+            peak.height = known.height_max;
+            peak.width = known.width_max;
+        }
         if (known.decoded_pixels > 0) decoded_pixels = known.decoded_pixels;
     }
     context.keys.push_back(key);
+    context.peak_keys.push_back(peak);
     context.costs.push_back(sample_cost(context.shape, key));
     context.decode_s.push_back(context.latents ? 0 : decode_s(request, decoded_pixels));
     return {};

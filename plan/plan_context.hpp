@@ -20,7 +20,8 @@ struct PlanContext {
     RunConfig config;
     ModelShape shape;
     Calibration calibration;
-    std::vector<BucketKey> keys;       // of each [[bucket]]
+    std::vector<BucketKey> keys;       // of each [[bucket]], the most common
+    std::vector<BucketKey> peak_keys;  // the largest, which decides what fits
     std::vector<SampleCost> costs;     // of a sample of each
     std::vector<double> clips;         // clips per pass over the data, for each; any unit
     std::vector<double> decode_s;      // of a sample of each, one decoding thread

@@ -56,7 +56,7 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
              .global_batch_size = static_cast<int>(batches.sizes[i]),
              .gflop_per_sample = kTrainingFactor * context.costs[i].forward_flops / 1e9,
              .step_time_s = loader.times[i].total_s(),
-             .peak_memory_gib = gib(chosen.memory.total_bytes()),
+             .peak_memory_gib = gib(chosen.memory.tensor_bytes()),
              .compute_s = loader.times[i].compute_s,
              .optimizer_s = loader.times[i].optimizer_s});
     }
@@ -107,7 +107,7 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
     double const comm_share = context.network ? expected.exposed_comm_s / expected.step_time_s : 0;
     expected.step_time_error = (1 - comm_share) * own_error +
                                comm_share * (context.network ? context.network->error() : 0);
-    expected.peak_memory_gib = gib(peak.total_bytes());
+    expected.peak_memory_gib = gib(peak.tensor_bytes());
     expected.host_memory_gib =
         gib(node_memory(peak, loader.memory, context.ranks_per_node, context.gpu).total_bytes());
     expected.samples_per_s = samples / expected.step_time_s;

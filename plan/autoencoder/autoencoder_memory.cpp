@@ -160,7 +160,7 @@ RankMemory autoencoder_memory(PlanContext const& context, std::size_t bucket, st
             ? vqvae_training_peak(context.config.vqvae, pieces.micro_frame_size, clip)
             : vae_training_peak(sizes_of(context, pieces), context.config.vae_loss, clip);
     memory.activation_bytes =
-        static_cast<std::int64_t>(constants.activation_factor * static_cast<double>(kFloat * peak));
+        static_cast<std::int64_t>(constants.vae_factor * static_cast<double>(kFloat * peak));
     memory.input_bytes = kFloat * 3 * samples * key.num_frames * key.height * key.width;
     return memory;
 }

@@ -66,7 +66,7 @@ void add_buckets(PlanContext const& context, std::vector<std::int64_t> const& gl
         bucket.grad_accum_steps = static_cast<int>(globals[i] / context.ranks / samples);
         bucket.global_batch_size = static_cast<int>(globals[i]);
         bucket.peak_memory_gib =
-            gib(autoencoder_memory(context, i, samples, choice.pieces).total_bytes());
+            gib(autoencoder_memory(context, i, samples, choice.pieces).tensor_bytes());
         layout.buckets.push_back(std::move(bucket));
     }
 }
@@ -102,7 +102,7 @@ Result<PlanDecision> plan_autoencoder(PlanRequest const& request) {
     layout.vae_micro_frame_size = choice.pieces.micro_frame_size;
     OSORA_TRY(auto const loader, loader_of(context, batches.sizes, choice.peak, layout));
     add_buckets(context, batches.sizes, choice, layout);
-    decision.predicted.peak_memory_gib = gib(choice.peak.total_bytes());
+    decision.predicted.peak_memory_gib = gib(choice.peak.tensor_bytes());
     decision.predicted.peak_bucket = context.bucket_name(choice.peak_bucket);
     decision.predicted.host_memory_gib =
         gib(node_memory(choice.peak, loader, context.ranks_per_node, context.gpu).total_bytes());

@@ -59,9 +59,9 @@ std::int64_t latent_bytes(PlanContext const& context, std::size_t bucket) {
 }  // namespace
 
 RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
-                              std::int64_t micro_batch_size) {
+                              std::int64_t micro_batch_size, bool accumulates) {
     return rank_memory({.shape = context.shape,
-                        .bucket = context.keys[bucket],
+                        .bucket = context.peak_keys[bucket],
                         .micro_batch_size = static_cast<int>(micro_batch_size),
                         .dp_size = context.dp_size(),
                         .sp_size = context.sp_size,
@@ -74,14 +74,16 @@ RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
                         .ema = context.config.optim.ema_decay > 0,
                         .lora_rank = context.config.optim.lora_rank,
                         .zero_stage = context.zero_stage,
+                        .accumulates = accumulates,
                         .grad_bucket_mib = context.config.parallel.grad_bucket_mib.value_or(25),
                         .freeze = context.config.optim.freeze,
                         .activations = context.activations});
 }
 
 std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
-                                  std::int64_t micro_batch_size, std::int64_t limit_bytes) {
-    RankMemory const memory = micro_batch_memory(context, bucket, micro_batch_size);
+                                  std::int64_t micro_batch_size, bool accumulates,
+                                  std::int64_t limit_bytes) {
+    RankMemory const memory = micro_batch_memory(context, bucket, micro_batch_size, accumulates);
     return fmt::format(
         "bucket {}: micro-batch {} needs {} a rank ({} of it activations), {} has "
         "{}",
@@ -121,11 +123,12 @@ std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
         // The shape of an autoencoder's samples does not describe its weights.
         std::int64_t checkpoint = 0;
         if (!trains_autoencoder(context.config)) {
-            RankMemory const memory = micro_batch_memory(context, 0, 1);
+            RankMemory const memory = micro_batch_memory(context, 0, 1, true);
             checkpoint = node_memory(memory, {}, context.ranks_per_node, false).checkpoint_bytes;
         }
-        limit = (context.host_bytes - checkpoint) / context.ranks_per_node -
-                loader_memory(smallest_loader(context, globals)).total_bytes;
+        std::int64_t const resident = (context.host_bytes - checkpoint) / context.ranks_per_node -
+                                      loader_memory(smallest_loader(context, globals)).total_bytes;
+        limit = allocated_within(resident);
     }
     auto const& given = context.config.memory.rank_memory_gib;
     if (given.is_auto()) return limit;
@@ -168,10 +171,11 @@ Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t 
     }
     std::vector<BucketChoice> fitting;
     for (std::int64_t const micro : sizes) {
-        BucketChoice choice{.micro_batch_size = static_cast<int>(micro),
-                            .grad_accum_steps = static_cast<int>(local_samples / micro),
-                            .time = {},
-                            .memory = micro_batch_memory(context, bucket, micro)};
+        BucketChoice choice{
+            .micro_batch_size = static_cast<int>(micro),
+            .grad_accum_steps = static_cast<int>(local_samples / micro),
+            .time = {},
+            .memory = micro_batch_memory(context, bucket, micro, micro < local_samples)};
         if (limit_bytes && choice.memory.total_bytes() > *limit_bytes) break;
         query.micro_batch_size = choice.micro_batch_size;
         query.grad_accum_steps = choice.grad_accum_steps;
@@ -180,7 +184,8 @@ Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t 
     }
     if (fitting.empty()) {
         return Error{Errc::out_of_memory,
-                     micro_batch_too_large(context, bucket, sizes.front(), *limit_bytes)};
+                     micro_batch_too_large(context, bucket, sizes.front(),
+                                           sizes.front() < local_samples, *limit_bytes)};
     }
     auto const time = [](BucketChoice const& choice) { return choice.time.total_s(); };
     double const best = time(*std::ranges::min_element(fitting, {}, time));

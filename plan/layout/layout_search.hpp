@@ -38,11 +38,12 @@ struct Candidate {
 [[nodiscard]] LoaderSizes smallest_loader(PlanContext const& context,
                                           std::vector<std::int64_t> const& globals);
 
+/// `accumulates`: a step has several such micro-batches.
 [[nodiscard]] RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
-                                            std::int64_t micro_batch_size);
+                                            std::int64_t micro_batch_size, bool accumulates);
 /// "bucket 64 x 8: micro-batch 64 needs 9.10 GiB a rank (8.80 GiB of it activations), ..."
 [[nodiscard]] std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
-                                                std::int64_t micro_batch_size,
+                                                std::int64_t micro_batch_size, bool accumulates,
                                                 std::int64_t limit_bytes);
 
 /// The query of a bucket at these sizes, without a loader.

@@ -33,47 +33,12 @@ double mmdit_flops(ModelShape const& shape, SampleCost const& cost) {
     return shape.blocks() * tokens * (linear + 4 * c * tokens);
 }
 
-/// Values that one block keeps for backward, per token, in units of C. STDiT3 (worker/model
-/// block.cpp, attention.cpp): inputs and outputs of both norms 4, inputs of qkv and fc1 2, qkv 3, q
-/// and k normalised and rotated 4, outputs of both attentions 2, inputs of the gates 2, input and
-/// output of the cross query 2; the MLP keeps its hidden values before and after GELU.
-double saved_values(ModelShape const& shape) {
-    double const attention = 19 + 2 * shape.mlp_ratio;
-    // STDiT2 blocks have one more attention: norm 2, linear input 1, qkv 3, q and k 4, outputs 2.
-    return shape.family == ModelFamily::stdit2 ? attention + 12 : attention;
-}
-
-/// For a plan, whose values were checked.
-RecomputeChoice checked_choice(std::string_view text) {
-    auto const choice = recompute_choice(text);
-    return choice ? *choice : RecomputeChoice{};
-}
-
-/// The part of `saved_values` that is freed if attention is recomputed: everything between x and
-/// the sum after cross attention; in MMDiT between the three projections and their softmax.
-double attention_values(ModelShape const& shape) {
-    switch (shape.family) {
-        case ModelFamily::stdit3:
-            return 14;
-        case ModelFamily::stdit2:
-            return 26;
-        case ModelFamily::mmdit:
-            return 4;
-    }
-    return 0;
-}
-
-/// Values that a store does not keep, because they can be recomputed from the rest: norms and
-/// modulated values 4, GELU mlp_ratio, normalised q and k 2 (worker/memory/saved_kind.hpp).
-double remade_values(ModelShape const& shape, bool attention_recomputed) {
-    return shape.mlp_ratio + (attention_recomputed ? 2 : 6);
-}
-
-/// Bytes in the store for a value of `bytes` bytes: bf16; codes with a scale per 128; the host.
-double stored_bytes(std::string_view store, double bytes) {
-    if (store == "bf16") return 2;
-    if (store == "int8") return 1 + 4.0 / 128;
-    return store == "offload" ? 0 : bytes;
+/// Captions as STDiT's blocks read them, and their keys and values in each.
+double caption_bytes(ModelShape const& shape, KeptQuery const& kept) {
+    if (shape.family == ModelFamily::mmdit) return 0;
+    double const blocks =
+        checked_recompute(kept.activations.recompute).first_blocks > 0 ? 0 : shape.blocks();
+    return (1 + 2 * blocks) * shape.text_tokens * shape.hidden * kept.bytes_per_value;
 }
 
 }  // namespace
@@ -90,32 +55,7 @@ DitSizes dit_sizes(ModelShape const& shape) {
             .temporal_chunk = shape.vae.chunk_frames};
 }
 
-namespace {
-
-/// Values of all blocks kept until backward, per token in units of C, and of the block that is
-/// recomputed.
-struct KeptValues {
-    double waiting = 0, again = 0;
-    double blocks_with_scores = 0;
-};
-KeptValues kept_values(ModelShape const& shape, ActivationChoice const& activations) {
-    RecomputeChoice const recompute = checked_choice(activations.recompute);
-    std::int64_t const blocks = shape.blocks();
-    auto const whole = static_cast<double>(std::min(blocks, recompute.first_blocks));
-    double const rest = static_cast<double>(blocks) - whole;
-    double const all = saved_values(shape);
-    double const attention = recompute.attention ? attention_values(shape) : 0;
-    double const remade =
-        activations.store == "none" ? 0 : remade_values(shape, recompute.attention);
-    return {.waiting = whole + rest * (all - attention - remade),
-            .again = whole > 0 ? all : attention,
-            .blocks_with_scores = recompute.attention ? 0 : rest};
-}
-
-}  // namespace
-
-SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, int bytes_per_value,
-                       ActivationChoice const& activations) {
+SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, KeptQuery const& kept) {
     DitSizes const sizes = dit_sizes(shape);
     TokenGrid const grid = token_grid(sizes, key);
     SampleCost cost;
@@ -135,18 +75,13 @@ SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, int bytes_
     cost.forward_flops += token_work(shape, cost);
     auto const tokens = static_cast<double>(
         cost.tokens() + (shape.family == ModelFamily::mmdit ? shape.text_tokens : 0));
-    double const values = tokens * shape.hidden;
-    double const value_bytes = values * bytes_per_value;
-    KeptValues const kept = kept_values(shape, activations);
-    double const softmax_bytes = 2 * tokens * shape.heads * 4;  // log-sum-exp of two attentions
-    double const ends = 2 * value_bytes;                        // embedding and final layer
-    cost.saved_bytes = static_cast<std::int64_t>(
-        kept.waiting * values * stored_bytes(activations.store, bytes_per_value) +
-        kept.blocks_with_scores * softmax_bytes + ends);
-    cost.working_bytes =
-        static_cast<std::int64_t>((4 + 2 * shape.mlp_ratio + kept.again) * value_bytes);
+    KeptBytes const bytes = kept_bytes(shape, kept);
+    cost.saved_bytes =
+        static_cast<std::int64_t>(tokens * bytes.waiting + caption_bytes(shape, kept));
+    cost.working_bytes = static_cast<std::int64_t>(tokens * bytes.working);
     std::int64_t const latent_values = cost.tokens() * shape.patch_volume() * shape.in_channels;
-    cost.input_bytes = 6 * 4 * latent_values;
+    // The clip, its patches and the velocity that the loss compares with.
+    cost.input_bytes = 3 * 4 * latent_values;
     return cost;
 }
 
@@ -155,13 +90,13 @@ double activation_share(ModelShape const& shape, int tp_size) {
     double const read = shape.family == ModelFamily::mmdit    ? 2
                         : shape.family == ModelFamily::stdit2 ? 4
                                                               : 3;
-    double const whole = read / saved_values(shape);
+    double const whole = read / kept_values(shape, {});
     return whole + (1 - whole) / tp_size;
 }
 
 double recomputed_share(ModelShape const& shape, SampleCost const& cost,
                         std::string_view recompute) {
-    RecomputeChoice const choice = checked_choice(recompute);
+    RecomputeChoice const choice = checked_recompute(recompute);
     std::int64_t const blocks = shape.blocks();
     if (choice.first_blocks > 0) {
         return static_cast<double>(std::min(blocks, choice.first_blocks)) /

@@ -2,9 +2,9 @@
 // Pure; formulas for one rank without tensor, sequence or pipeline parallelism.
 #pragma once
 
-#include "plan/activation_choice.hpp"
 #include "plan/buckets/cost.hpp"
 #include "plan/buckets/shapes.hpp"
+#include "plan/model/kept_values.hpp"
 #include "plan/model/model_description.hpp"
 
 #include <cstdint>
@@ -19,11 +19,9 @@ struct SampleCost {
     std::int64_t frames = 0;            // T, latent frames in tokens
     std::int64_t tokens_per_frame = 0;  // S
     double forward_flops = 0;
-    /// Bytes that forward keeps for backward on the device, in values of `bytes_per_value` or as
-    /// stored by the activation store.
+    /// Bytes that forward keeps for backward on the device.
     std::int64_t saved_bytes = 0;
-    /// Bytes at the peak of backward besides the saved ones: one block's gradients and recomputed
-    /// values.
+    /// Bytes at the peak of backward besides the saved ones.
     std::int64_t working_bytes = 0;
     /// The sample and the loss's tensors (noise, noised, target, prediction), fp32.
     std::int64_t input_bytes = 0;
@@ -35,8 +33,7 @@ struct SampleCost {
 /// MMDiT: N = S T image + L text tokens in joint attention; 24 N C^2 + 4 N^2 C a block
 /// (mlp_ratio 4).
 [[nodiscard]] SampleCost sample_cost(ModelShape const& shape, BucketKey const& key,
-                                     int bytes_per_value = 4,
-                                     ActivationChoice const& activations = {});
+                                     KeptQuery const& kept = {});
 
 /// The share of a sample's activation memory on each of `tp_size` ranks: everything is divided
 /// except inputs of linear layers, which each rank has whole.

@@ -164,16 +164,17 @@ std::vector<std::string> findings_of(std::vector<EventRecord> const& events) {
     return findings;
 }
 
-double peak_gib(Measured const& measured, std::string const& device) {
-    bool const on_gpu = !device.empty() && !device.starts_with("cpu");
-    auto const bytes = on_gpu ? measured.peak_allocated_bytes : measured.rss_bytes;
+/// Of tensors; of the whole process in records of trainers that do not count them.
+double peak_gib(Measured const& measured) {
+    auto const bytes =
+        measured.peak_allocated_bytes > 0 ? measured.peak_allocated_bytes : measured.rss_bytes;
     return bytes == 0 ? kUnknown : static_cast<double>(bytes) / kGiB;
 }
 
 void compare_with_plan(RunReport& report) {
     report.step_s.measured = report.measured.step_s_mix;
     report.samples_per_s.measured = report.measured.samples_per_s;
-    report.memory_gib.measured = peak_gib(report.measured, report.run.device);
+    report.memory_gib.measured = peak_gib(report.measured);
     if (!report.run.plan) return;
     auto const& plan = report.run.plan->predicted;
     report.step_s.predicted = predicted(plan.step_time_s);
