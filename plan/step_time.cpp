@@ -160,8 +160,20 @@ double layer_exchange_s(StepQuery const& query, Calibration const& calibration) 
            all_reduce_s(calibration.all_reduce, query.tp_size, bytes) / 2;
 }
 
-/// A micro-batch's tokens to the next stage, and their gradient back. A message of S bytes takes
-/// half of an all_reduce of S bytes between two ranks.
+/// A message from each rank of a node to another node and one back, from the all_reduce over all
+/// ranks: its ring leaves a node once, at a rate that the messages share.
+double between_nodes_s(StepQuery const& query, double bytes) {
+    constexpr double kLarge = 256.0 * (1 << 20);
+    double const ranks = query.ranks();
+    double const start = query.network->seconds(0);
+    double const wire = 2 * (ranks - 1) / ranks * kLarge;
+    double const rate = wire / std::max(1e-9, query.network->seconds(kLarge) - start);
+    double const latency = start / (2 * std::log2(ranks));  // of one of a tree's steps
+    return 2 * (latency + bytes * query.ranks_per_node / rate);
+}
+
+/// A micro-batch's tokens to the next stage, and their gradient back. Within a node a message of S
+/// bytes takes half of an all_reduce of S bytes between two ranks.
 double stage_transfer_s(StepQuery const& query, Calibration const& calibration) {
     if (query.pp_size == 1) return 0;
     ModelShape const& shape = query.shape;
@@ -169,7 +181,9 @@ double stage_transfer_s(StepQuery const& query, Calibration const& calibration) 
                           (shape.family == ModelFamily::mmdit ? shape.text_tokens : 0);
     double const bytes = query.micro_batch_size * tokens / (query.sp_size * query.tp_size) *
                          shape.hidden * value_bytes(query);
-    return core_sharing(query) * all_reduce_s(calibration.all_reduce, 2, bytes);
+    double const within = core_sharing(query) * all_reduce_s(calibration.all_reduce, 2, bytes);
+    if (query.network == nullptr || !query.stages_cross_nodes()) return within;
+    return std::max(within, between_nodes_s(query, bytes));
 }
 
 double optimizer_s(StepQuery const& query, Calibration const& calibration) {

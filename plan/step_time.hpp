@@ -25,6 +25,11 @@ struct StepQuery {
     int pp_size = 1;         // ranks that share blocks
     int virtual_stages = 1;  // block groups of each of these
     [[nodiscard]] int ranks() const { return dp_size * sp_size * tp_size * pp_size; }
+    int ranks_per_node = 0;  // 0: all ranks are on one node
+    /// Stages hold consecutive ranks: whole nodes, or several stages a node.
+    [[nodiscard]] bool stages_cross_nodes() const {
+        return pp_size > 1 && ranks_per_node > 0 && ranks() / pp_size >= ranks_per_node;
+    }
     std::string precision = "fp32";
     std::string reduce_dtype = {};  // of gradients between ranks; empty: as precision
     int lora_rank = 0;              // > 0: only adapters are trained

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """memory.py OSORA DATA: predicted against published peaks of device memory.
 
 Allocated peaks (torch.cuda.max_memory_allocated, the fullest rank) of SimuMax's runs; reserved

@@ -144,6 +144,7 @@ StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads
             .tp_size = context.tp_size,
             .pp_size = context.pp_size,
             .virtual_stages = context.virtual_stages,
+            .ranks_per_node = context.ranks_per_node,
             .precision = context.precision,
             .reduce_dtype = context.reduce_dtype,
             .lora_rank = context.config.optim.lora_rank,

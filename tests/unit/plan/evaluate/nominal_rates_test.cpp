@@ -1,6 +1,7 @@
 // Plans for GPUs by name.
 #include "plan/evaluate/nominal_rates.hpp"
 
+#include "plan/model/model_cost.hpp"
 #include "plan/step_time.hpp"
 #include "tests/unit/plan/evaluate/rows_kit.hpp"
 
@@ -47,6 +48,37 @@ TEST(NominalRates, AreThoseOfTheGpuAndCheckOut) {
         EXPECT_LT(large, gpu.bf16_tflops) << gpu.name;
         EXPECT_GT(large, 0.5 * gpu.sustained_share * gpu.bf16_tflops) << gpu.name;
     }
+}
+
+/// Time that a pipeline's stages on two nodes of H100 wait for each other.
+double stages_wait_s(double nic_gbit, int ranks_per_node = 8) {
+    RunConfig config;
+    config.model.arch = "mmdit-11b";
+    config.bucket = {{"360p", 51, 1.0, {}}};
+    Calibration const c = nominal_rates(nodes_of("h100", 2, nic_gbit), config);
+    auto const network = nominal_network(nodes_of("h100", 2, nic_gbit));
+    StepQuery query{.shape = model_shape("mmdit-11b").value(), .bucket = {360, 640, 51}};
+    query.grad_accum_steps = 4;
+    query.tp_size = 8;
+    query.pp_size = 2;
+    query.ranks_per_node = ranks_per_node;
+    query.precision = "bf16";
+    query.network = &*network;
+    query.gpu = true;
+    return step_time(query, c).bubble_s;
+}
+
+// A message of the tokens to the next stage and one back, over one card a rank at 0.8 of its rate.
+TEST(NominalRates, StagesOnOtherNodesExchangeOverTheirCards) {
+    double const tokens =
+        static_cast<double>(
+            sample_cost(model_shape("mmdit-11b").value(), {360, 640, 51}).tokens()) +
+        512;
+    double const bytes = tokens * 3072 * 2 / 8;
+    double const slower_s = 2 * bytes * (1 / (0.8 * 25e9 / 8) - 1 / (0.8 * 200e9 / 8));
+    EXPECT_NEAR(stages_wait_s(25) - stages_wait_s(200), slower_s, 0.1 * slower_s);
+    // Stages within a node do not use them.
+    EXPECT_EQ(stages_wait_s(25, 16), stages_wait_s(200, 16));
 }
 
 TEST(NominalRates, APassTakesWhatEvaluateSays) {
