@@ -84,18 +84,29 @@ AtWork at_work(ModelShape const& shape, bool low) {
     return {.gradients = 2 + shape.mlp_ratio + (low ? 2 : 0), .attention = 2, .unpacked = 10.5};
 }
 
+/// Without q and k of the attention over frames, which every second attention of STDiT is: 4 of
+/// qkv and its normalised values, 3 of what is attended and the result.
+BlockKeeps with_one_frame(BlockKeeps block, double attentions) {
+    block.all -= 7 * attentions;
+    block.attention -= 7 * attentions;
+    block.floats -= 2 * attentions;
+    block.adapters -= 2 * attentions;
+    return block;
+}
+
 struct Blocks {
     BlockKeeps keeps;
     std::int64_t count = 0;
 };
 
 /// In the order of a forward pass.
-std::array<Blocks, 2> blocks_of(ModelShape const& shape) {
+std::array<Blocks, 2> blocks_of(ModelShape const& shape, bool one_frame) {
     switch (shape.family) {
         case ModelFamily::stdit3:
-            return {{{stdit3_block(shape), shape.blocks()}, {}}};
+            return {
+                {{with_one_frame(stdit3_block(shape), one_frame ? 0.5 : 0), shape.blocks()}, {}}};
         case ModelFamily::stdit2:
-            return {{{stdit2_block(shape), shape.blocks()}, {}}};
+            return {{{with_one_frame(stdit2_block(shape), one_frame ? 1 : 0), shape.blocks()}, {}}};
         case ModelFamily::mmdit:
             return {
                 {{double_block(shape), shape.depth}, {single_block(shape), shape.single_depth}}};
@@ -144,7 +155,7 @@ BlockBytes bytes_of(ModelShape const& shape, BlockKeeps const& keeps, KeptQuery 
 
 double kept_values(ModelShape const& shape, KeptQuery const& query) {
     double sum = 0;
-    for (Blocks const& each : blocks_of(shape)) {
+    for (Blocks const& each : blocks_of(shape, query.one_frame)) {
         double const lora = query.lora_rank > 0 ? each.keeps.adapters : 0;
         sum += static_cast<double>(each.count) * (each.keeps.all - lora);
     }
@@ -162,7 +173,7 @@ KeptBytes kept_bytes(ModelShape const& shape, KeptQuery const& query) {
     double waiting = 3 * value;  // the final layer: its input, its norm and that modulated
     double peak = 0, until = 0;
     std::int64_t whole = recompute.first_blocks;
-    for (Blocks const& each : blocks_of(shape)) {
+    for (Blocks const& each : blocks_of(shape, query.one_frame)) {
         if (each.count == 0) continue;
         BlockBytes const stored = bytes_of(shape, each.keeps, query);
         std::int64_t const again = std::clamp<std::int64_t>(whole, 0, each.count);

@@ -11,6 +11,7 @@ struct KeptQuery {
     ActivationChoice activations = {};
     int bytes_per_value = 4;  // below 4, some values are also kept in fp32
     int lora_rank = 0;        // > 0: only adapters are trained, so fewer values are needed
+    bool one_frame = false;   // of tokens: attention over frames passes its values on
     bool exchanges = false;   // ranks share the tokens of a sample, and exchange them for heads
 };
 

@@ -75,7 +75,9 @@ SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, KeptQuery 
     cost.forward_flops += token_work(shape, cost);
     auto const tokens = static_cast<double>(
         cost.tokens() + (shape.family == ModelFamily::mmdit ? shape.text_tokens : 0));
-    KeptBytes const bytes = kept_bytes(shape, kept);
+    KeptQuery of_bucket = kept;
+    of_bucket.one_frame = cost.frames == 1;
+    KeptBytes const bytes = kept_bytes(shape, of_bucket);
     cost.saved_bytes =
         static_cast<std::int64_t>(tokens * bytes.waiting + caption_bytes(shape, kept));
     cost.working_bytes = static_cast<std::int64_t>(tokens * bytes.working);

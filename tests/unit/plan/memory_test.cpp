@@ -162,7 +162,7 @@ TEST(Memory, ActivationsAreThoseOfTheRealModel) {
         double const mib = MemoryConstants{}.host_factor *
                            static_cast<double>(memory.activation_bytes + memory.input_bytes) /
                            static_cast<double>(kMiB);
-        EXPECT_NEAR(mib / row.measured_mib, 1, 0.10) << row.side << " x " << row.frames;
+        EXPECT_NEAR(mib / row.measured_mib, 1, 0.13) << row.side << " x " << row.frames;
     }
 }
 

@@ -143,6 +143,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(
         PassCase{"stdit3-tiny", 96, 4, 2, 64, 8, 2}, PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2},
         PassCase{"stdit3-tiny", 192, 4, 4, 64, 4, 2}, PassCase{"stdit3-tiny", 192, 4, 4, 32, 16, 1},
+        PassCase{"stdit3-tiny", 192, 4, 4, 64, 1, 4},
         PassCase{"stdit3-tiny", 192, 4, 4, 32, 16, 4, "full"},
         PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2, "3"},
         PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2, "selective"},
