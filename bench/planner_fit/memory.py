@@ -3,7 +3,8 @@
 
 Allocated peaks (torch.cuda.max_memory_allocated, the fullest rank) of SimuMax's runs; reserved
 peaks of torchtitan's, which are larger by what the allocator keeps; runs that did and did not fit.
-None was fitted to: terms are counted tensors, and their sizes follow from the frameworks' code.
+Most terms are tensors counted in the frameworks' code; a few were chosen with these rows in view
+(docs/rfc/027-plan-evaluate.md), so this is no blind test.
 """
 import argparse
 

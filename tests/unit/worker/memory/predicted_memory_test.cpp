@@ -5,9 +5,14 @@
 #include "worker/model/mmdit/mmdit_config.hpp"
 #include "worker/model/stdit/stdit3_config.hpp"
 
+#include <ATen/ops/full.h>
+#include <ATen/ops/lerp.h>
 #include <ATen/ops/mse_loss.h>
+#include <ATen/ops/randn_like.h>
+#include <ATen/ops/sub.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <ostream>
 #include <string>
 
