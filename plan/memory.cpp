@@ -131,7 +131,7 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
 
 std::int64_t allocated_within(std::int64_t resident_bytes, MemoryConstants const& constants) {
     auto const tensors = static_cast<double>(resident_bytes - constants.cpu_process_bytes);
-    return constants.cpu_process_bytes + static_cast<std::int64_t>(tensors / constants.host_factor);
+    return static_cast<std::int64_t>(tensors / constants.host_factor);
 }
 
 NodeMemory node_memory(RankMemory const& peak, LoaderMemory const& loader, int ranks, bool gpu,

@@ -90,7 +90,7 @@ struct RankMemory {
 [[nodiscard]] RankMemory rank_memory(MemoryQuery const& query,
                                      MemoryConstants const& constants = {});
 
-/// The total_bytes() of a CPU rank whose process occupies `resident_bytes`.
+/// The tensor_bytes() of a CPU rank whose process occupies `resident_bytes`.
 [[nodiscard]] std::int64_t allocated_within(std::int64_t resident_bytes,
                                             MemoryConstants const& constants = {});
 

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace osora::plan {
 namespace {
@@ -66,6 +67,40 @@ Result<void> add_bucket(PlanContext& context, PlanRequest const& request, std::s
     return {};
 }
 
+/// Between all ranks, and within the groups of them that reach other nodes.
+void add_network(PlanContext& context, PlanRequest const& request) {
+    int const nodes = request.config.resources.nodes;
+    topology::GroupShape const shape{.ranks = context.ranks, .nodes = nodes};
+    using topology::Collective;
+    auto const measured = [&](topology::GroupShape const& of, Collective collective) {
+        return request.network ? CollectiveCurve::from_probe(request.network->result, of,
+                                                             context.gpu, collective)
+                               : std::nullopt;
+    };
+    if (auto whole = measured(shape, Collective::all_reduce)) {
+        context.network.emplace(std::move(*whole), shape);
+        context.network_source = request.network->source;
+        int const tp = context.tp_size, pp = context.pp_size;
+        int const stage = context.ranks / pp;
+        for (auto const& [size, stride] : {std::pair(context.ranks, 1),
+                                           {tp, 1},
+                                           {context.sp_size, tp},
+                                           {stage, 1},
+                                           {stage / tp, tp}}) {
+            GroupPlace const place = group_place(size, stride, context.ranks_per_node);
+            if (size < 2 || !place.crosses_nodes()) continue;
+            if (auto curve = measured(place.shape, Collective::all_reduce)) {
+                context.network->add(place.shape, std::move(*curve));
+            }
+            if (auto curve = measured(place.shape, Collective::all_gather)) {
+                context.network->add_gather(place.shape, std::move(*curve));
+            }
+        }
+    } else if (nodes > 1 && request.nominal_network) {
+        context.network.emplace(*request.nominal_network, shape);
+    }
+}
+
 }  // namespace
 
 std::string PlanContext::bucket_name(std::size_t bucket) const {
@@ -117,12 +152,17 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
         context.gpu_bytes = static_cast<std::int64_t>(constants.usable_share * bytes);
     }
     int const nodes = request.config.resources.nodes;
-    if (request.network) {
-        context.network = AllReduceCurve::from_probe(
-            request.network->result, {.ranks = context.ranks, .nodes = nodes}, context.gpu);
-        if (context.network) context.network_source = request.network->source;
+    add_network(context, request);
+    if (!request.measured_passes.empty()) {
+        context.measured.emplace(request.measured_passes,
+                                 StepQuery{.shape = context.shape,
+                                           .precision = context.precision,
+                                           .reduce_dtype = context.reduce_dtype,
+                                           .lora_rank = request.config.optim.lora_rank,
+                                           .freeze = request.config.optim.freeze,
+                                           .gpu = context.gpu},
+                                 context.calibration);
     }
-    if (!context.network && nodes > 1) context.network = request.nominal_network;
     context.nominal_gpu = request.nominal_gpu;
     context.network_known = nodes < 2 || context.network.has_value();
     std::int64_t const largest = request.clips ? request.clips->clip_pixels_max : 0;

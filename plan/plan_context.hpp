@@ -3,8 +3,9 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/all_reduce_curve.hpp"
 #include "plan/buckets/shapes.hpp"
+#include "plan/group_network.hpp"
+#include "plan/measured_pass.hpp"
 #include "plan/memory.hpp"
 #include "plan/model/model_cost.hpp"
 #include "plan/planner.hpp"
@@ -35,17 +36,18 @@ struct PlanContext {
     int cores = 1;                              // of all nodes
     std::optional<std::int64_t> settled_batch;  // approximate, for the first bucket
     bool gpu = false;
-    ActivationChoice activations;           // the cheapest one that fits
-    bool latents = false;                   // cached: nothing is decoded
-    std::string precision = "fp32";         // that is trained in
-    std::string reduce_dtype = "fp32";      // of gradients between ranks
-    int zero_stage = 0;                     // grad bucket sizes to consider
-    std::optional<AllReduceCurve> network;  // of these ranks, if a probe measured it
-    std::string network_source;             // for people; empty: one node, or not measured
-    std::string nominal_gpu;                // GPU whose data sheet gives the rates; empty: none
-    bool network_known = true;              // one node counts as known
-    std::int64_t host_bytes = 0;            // of the node that a plan may fill; 0: unknown
-    std::int64_t gpu_bytes = 0;             // of one GPU that a plan may fill; 0: no GPU
+    ActivationChoice activations;            // the cheapest one that fits
+    bool latents = false;                    // cached: nothing is decoded
+    std::string precision = "fp32";          // that is trained in
+    std::string reduce_dtype = "fp32";       // of gradients between ranks
+    int zero_stage = 0;                      // grad bucket sizes to consider
+    std::optional<GroupNetwork> network;     // of these ranks, if a probe measured it
+    std::optional<PassCorrection> measured;  // by earlier runs of this network
+    std::string network_source;              // for people; empty: one node, or not measured
+    std::string nominal_gpu;                 // GPU whose data sheet gives the rates; empty: none
+    bool network_known = true;               // one node counts as known
+    std::int64_t host_bytes = 0;             // of the node that a plan may fill; 0: unknown
+    std::int64_t gpu_bytes = 0;              // of one GPU that a plan may fill; 0: no GPU
 
     /// Number of samples that are trained side by side.
     [[nodiscard]] int dp_size() const { return ranks / ranks_together(); }

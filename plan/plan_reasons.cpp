@@ -119,6 +119,14 @@ std::string calibration_reason(PlanContext const& context) {
                        calibration.date.substr(0, 10));
 }
 
+std::string correction_reason(ChosenParts const& parts) {
+    StepQuery query = step_query(parts.context, 0, parts.best.threads);
+    query.micro_batch_size = parts.best.buckets.front().micro_batch_size;
+    PassCorrection const& measured = *parts.context.measured;
+    return fmt::format("passes are predicted {:.2f} times as long as by these rates, as in run {}",
+                       measured.factors(query).pass, measured.nearest_run(query));
+}
+
 }  // namespace
 
 std::vector<std::string> plan_reasons(ChosenParts const& parts,
@@ -149,10 +157,10 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
         reasons.push_back(
             fmt::format("all_reduce between nodes is nominal, over cards of {}: run osora probe "
                         "--collectives to measure it",
-                        context.network->method()));
+                        context.network->whole().method()));
     } else if (context.network) {
         reasons.push_back(fmt::format("all_reduce as measured on {}: {}", context.network_source,
-                                      context.network->method()));
+                                      context.network->whole().method()));
     } else if (!context.network_known) {
         reasons.push_back(
             context.nominal_gpu.empty()
@@ -162,6 +170,7 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
                   "predicted too short: --nic-gbit gives the speed of a GPU's card");
     }
     reasons.push_back(calibration_reason(context));
+    if (context.measured) reasons.push_back(correction_reason(parts));
     return reasons;
 }
 
@@ -175,7 +184,7 @@ std::vector<Rejection> rejected_micro_batches(ChosenParts const& parts, LayoutPl
         for (std::int64_t micro = bucket.micro_batch_size + 1; micro <= local; ++micro) {
             if (local % micro != 0) continue;
             RankMemory const memory = micro_batch_memory(context, i, micro, micro < local);
-            if (memory.total_bytes() <= *limit) continue;
+            if (memory.tensor_bytes() <= *limit) continue;
             LayoutPlan layout = chosen;
             layout.buckets = {bucket};
             layout.buckets[0].micro_batch_size = static_cast<int>(micro);

@@ -105,8 +105,8 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
             ? kOwnWorkError
             : step_time_error(context.calibration, shares_cores, context.network_known);
     double const comm_share = context.network ? expected.exposed_comm_s / expected.step_time_s : 0;
-    expected.step_time_error = (1 - comm_share) * own_error +
-                               comm_share * (context.network ? context.network->error() : 0);
+    double const network_error = context.network ? context.network->whole().error() : 0;
+    expected.step_time_error = (1 - comm_share) * own_error + comm_share * network_error;
     expected.peak_memory_gib = gib(peak.tensor_bytes());
     expected.host_memory_gib =
         gib(node_memory(peak, loader.memory, context.ranks_per_node, context.gpu).total_bytes());

@@ -4,13 +4,14 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "plan/all_reduce_curve.hpp"
 #include "plan/calibration.hpp"
 #include "plan/clip_statistics.hpp"
+#include "plan/collective_curve.hpp"
 #include "plan/config/origin.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
 #include "plan/layout/divisibility.hpp"
+#include "plan/measured_pass.hpp"
 #include "plan/model/model_description.hpp"
 #include "plan/nccl/nccl_env.hpp"
 #include "plan/rehearsal.hpp"
@@ -40,6 +41,7 @@ struct PlanRequest {
     std::map<std::string, std::string> environment;  // only what collectives read
     NcclFacts nccl;                                  // for settings of NCCL and Gloo
     std::optional<MeasuredNetwork> network;          // for the times of collectives
+    std::vector<MeasuredPass> measured_passes;       // of this network on these machines
     std::optional<VaeShape> latents;                 // compression of cached latents
     /// Compute times of a step by bucket, used instead of the formulas (for a rehearsal); empty:
     /// none.
@@ -49,8 +51,8 @@ struct PlanRequest {
     std::optional<std::int64_t> global_batch_size = {};
     /// The GPU whose data sheet `calibration` is from (nominal_rates.hpp); empty: no GPU was named.
     std::string nominal_gpu = {};
-    std::optional<AllReduceCurve> nominal_network = {};  // between its nodes, if no probe measured
-                                                         // it
+    std::optional<CollectiveCurve> nominal_network = {};  // between its nodes, if no probe measured
+                                                          // it
     std::optional<Layout> cut = {};  // tp, sp, pp, if the run file leaves them to the plan
 };
 

@@ -4,6 +4,7 @@
 #include "base/check.hpp"
 #include "base/robust.hpp"
 #include "base/text/units.hpp"
+#include "plan/measured_pass.hpp"
 #include "plan/model/model_cost.hpp"
 #include "plan/model/trained_parameters.hpp"
 
@@ -50,10 +51,25 @@ double rate_at(std::vector<SizeRate> rows, int size) {
 struct ReduceTime {
     double seconds = 0, processor_share = 1;
 };
-ReduceTime reduce_time(StepQuery const& query, Calibration const& calibration, double bytes) {
-    double const local = all_reduce_s(calibration.all_reduce, query.ranks(), bytes);
-    if (query.network == nullptr) return {core_sharing(query) * local, 1};
-    double const seconds = query.network->seconds(bytes);
+ReduceTime reduce_time(StepQuery const& query, Calibration const& calibration,
+                       GroupPlace const& place, double bytes) {
+    double const local = all_reduce_s(calibration.all_reduce, place.shape.ranks, bytes);
+    if (query.network == nullptr || !place.crosses_nodes()) {
+        return {core_sharing(query) * local, 1};
+    }
+    double const seconds = query.network->all_reduce_s(place, bytes);
+    return {seconds, std::min(1.0, local / seconds)};
+}
+
+/// An all_gather whose result has `bytes`, or an all_to_all of `bytes` per rank: half of an
+/// all_reduce within a node.
+ReduceTime gather_time(StepQuery const& query, Calibration const& calibration,
+                       GroupPlace const& place, double bytes) {
+    double const local = all_reduce_s(calibration.all_reduce, place.shape.ranks, bytes) / 2;
+    if (query.network == nullptr || !place.crosses_nodes()) {
+        return {core_sharing(query) * local, 1};
+    }
+    double const seconds = query.network->gather_s(place, bytes);
     return {seconds, std::min(1.0, local / seconds)};
 }
 
@@ -120,9 +136,32 @@ double trained_numbers(StepQuery const& query) {
     return all - in_blocks + (in_blocks - shared + shared / query.tp_size) / query.pp_size;
 }
 
+/// Gradients that the same ranks sum.
+struct SummedPart {
+    double numbers = 0;  // of this rank
+    GroupPlace place;
+};
+/// As worker/parallel/sharding/layer_parallel cuts them: what every rank has, what the ranks of a
+/// stage have, and slices of linear layers.
+std::vector<SummedPart> summed_parts(StepQuery const& query) {
+    auto const all =
+        static_cast<double>(trained_parameters(query.shape, query.lora_rank, query.freeze));
+    auto const group = [&](int size, int stride) {
+        return group_place(size, stride, query.ranks_per_node);
+    };
+    int const ranks = query.ranks(), tp = query.tp_size, pp = query.pp_size;
+    if (tp * pp == 1 || query.lora_rank > 0) return {{all, group(ranks, 1)}};
+    BlockParameters const blocks = parameters_of_blocks(query.shape, query.freeze);
+    auto const in_blocks = static_cast<double>(blocks.trained);
+    double const sliced = tp > 1 ? static_cast<double>(blocks.shared_trained) : 0;
+    double const of_stage = pp > 1 ? in_blocks - sliced : 0;
+    return {{all - of_stage - sliced, group(ranks, 1)},
+            {of_stage / pp, group(ranks / pp, 1)},
+            {sliced / tp / pp, group(ranks / (tp * pp), tp)}};
+}
+
 /// Time that a pass waits for other ranks' tokens: attention exchanges q, k, v and its result,
-/// backward exchanges them back, and the output is gathered once. An all_to_all moves half of an
-/// all_reduce.
+/// backward exchanges them back, and the output is gathered once.
 double token_exchange_s(StepQuery const& query, Calibration const& calibration) {
     if (query.sp_size == 1) return 0;
     ModelShape const& shape = query.shape;
@@ -132,16 +171,17 @@ double token_exchange_s(StepQuery const& query, Calibration const& calibration) 
     double const samples = query.micro_batch_size;
     double const values = samples * tokens * shape.hidden / (query.sp_size * query.tp_size);
     int const trades = 4 * (joint ? shape.blocks() : shape.depth);
+    GroupPlace const place = group_place(query.sp_size, query.tp_size, query.ranks_per_node);
     auto const exchange_s = [&](double bytes) {
-        return all_reduce_s(calibration.all_reduce, query.sp_size, bytes) / 2;
+        return gather_time(query, calibration, place, bytes).seconds;
     };
     double const output = samples * tokens * shape.patch_volume() * shape.out_channels();
-    return core_sharing(query) * (trades * exchange_s(2 * values * value_bytes(query)) +
-                                  exchange_s(output * value_bytes(query)));
+    return trades * exchange_s(2 * values * value_bytes(query)) +
+           exchange_s(output * value_bytes(query));
 }
 
 /// Time that a pass waits in shared linear layers: tokens are gathered before them, and the ranks'
-/// results are summed after them; backward does the reverse. Each moves half of an all_reduce.
+/// results are summed after them; backward does the reverse.
 double layer_exchange_s(StepQuery const& query, Calibration const& calibration) {
     if (query.tp_size == 1) return 0;
     ModelShape const& shape = query.shape;
@@ -156,20 +196,8 @@ double layer_exchange_s(StepQuery const& query, Calibration const& calibration) 
     double const again =
         1 +
         recomputed_share(shape, sample_cost(shape, query.bucket), query.activations.recompute) / 2;
-    return core_sharing(query) * again * 4 * pairs *
-           all_reduce_s(calibration.all_reduce, query.tp_size, bytes) / 2;
-}
-
-/// A message from each rank of a node to another node and one back, from the all_reduce over all
-/// ranks: its ring leaves a node once, at a rate that the messages share.
-double between_nodes_s(StepQuery const& query, double bytes) {
-    constexpr double kLarge = 256.0 * (1 << 20);
-    double const ranks = query.ranks();
-    double const start = query.network->seconds(0);
-    double const wire = 2 * (ranks - 1) / ranks * kLarge;
-    double const rate = wire / std::max(1e-9, query.network->seconds(kLarge) - start);
-    double const latency = start / (2 * std::log2(ranks));  // of one of a tree's steps
-    return 2 * (latency + bytes * query.ranks_per_node / rate);
+    GroupPlace const place = group_place(query.tp_size, 1, query.ranks_per_node);
+    return again * 4 * pairs * gather_time(query, calibration, place, bytes).seconds;
 }
 
 /// A micro-batch's tokens to the next stage, and their gradient back. Within a node a message of S
@@ -183,7 +211,7 @@ double stage_transfer_s(StepQuery const& query, Calibration const& calibration) 
                          shape.hidden * value_bytes(query);
     double const within = core_sharing(query) * all_reduce_s(calibration.all_reduce, 2, bytes);
     if (query.network == nullptr || !query.stages_cross_nodes()) return within;
-    return std::max(within, between_nodes_s(query, bytes));
+    return std::max(within, query.network->messages_s(bytes, query.ranks_per_node));
 }
 
 double optimizer_s(StepQuery const& query, Calibration const& calibration) {
@@ -245,16 +273,31 @@ double all_reduce_s(AllReduceFit const& fit, int ranks, double bytes) {
 
 double exposed_comm_s(StepQuery const& query, Calibration const& calibration, double backward_s) {
     if (query.ranks() == 1) return 0;
-    double const bytes = exchanged_bytes(query) * trained_numbers(query);
     double const bucket_bytes = query.grad_bucket_mib * static_cast<double>(kMiB);
     double const tensors = static_cast<double>(parameter_count(query.shape).tensors);
-    double const buckets =
-        query.per_parameter ? tensors : std::max(1.0, std::ceil(bytes / bucket_bytes));
-    auto const reduce = [&](double size) { return reduce_time(query, calibration, size); };
-    ReduceTime const one = reduce(bytes / buckets);
-    double const barriers = query.per_parameter ? 2 * reduce(0).seconds : 0;
-    double const all = buckets * one.seconds + barriers;
-    if (query.per_parameter || !query.overlap || buckets < 2) {
+    double const numbers = trained_numbers(query);
+    double all = 0, early = 0, on_processor = 0;
+    bool overlaps = query.overlap && !query.per_parameter;
+    for (SummedPart const& part : summed_parts(query)) {
+        if (part.numbers <= 0 || part.place.shape.ranks < 2) continue;
+        double const bytes = exchanged_bytes(query) * part.numbers;
+        double const buckets = query.per_parameter ? std::max(1.0, tensors * part.numbers / numbers)
+                                                   : std::max(1.0, std::ceil(bytes / bucket_bytes));
+        ReduceTime one = reduce_time(query, calibration, part.place, bytes / buckets);
+        if (query.zero_stage > 0) {  // reduce_scatter and all_gather
+            one = gather_time(query, calibration, part.place, bytes / buckets);
+            one.seconds *= 2;
+        }
+        double const barriers =
+            query.per_parameter ? 2 * reduce_time(query, calibration, part.place, 0).seconds : 0;
+        all += buckets * one.seconds + barriers;
+        // The last bucket is full only when backward ends (the first is needed when forward
+        // begins).
+        early += (buckets - 1) * one.seconds;
+        on_processor += buckets * one.seconds * one.processor_share;
+    }
+    if (all <= 0) return 0;
+    if (!overlaps || early <= 0) {
         double const halves = query.zero_stage < 2    ? 2
                               : query.zero_stage == 2 ? query.grad_accum_steps + 1
                                                       : 3 * query.grad_accum_steps;
@@ -262,11 +305,10 @@ double exposed_comm_s(StepQuery const& query, Calibration const& calibration, do
     }
     bool const spare = query.gpu || query.cores > query.ranks() * query.threads;
     double const hidden_share =
-        1 - one.processor_share * (1 - (spare ? kOverlapSpare : kOverlapNoSpare));
-    // The last bucket is full only when backward ends (the first is needed when forward begins).
+        1 - on_processor / all * (1 - (spare ? kOverlapSpare : kOverlapNoSpare));
+    double const early_share = early / all;
     auto const exposed = [&](double half, double work_s) {
-        double const early = half * (buckets - 1) / buckets;
-        return half - std::min(hidden_share * early, work_s * (buckets - 1) / buckets);
+        return half - early_share * std::min(hidden_share * half, work_s);
     };
     if (query.zero_stage == 0) return exposed(all, backward_s);
     double const forward_s = backward_s / kBackwardShare * (1 - kBackwardShare);
@@ -305,7 +347,9 @@ StepTime step_time(StepQuery const& query, Calibration const& calibration) {
     double const exchange_s =
         (token_exchange_s(query, calibration) + layer_exchange_s(query, calibration)) /
         query.pp_size;
-    double const pass_s = slower * pass_time_s(query, calibration) / query.pp_size;
+    auto const factors =
+        query.measured == nullptr ? PassCorrection::Factors() : query.measured->factors(query);
+    double const pass_s = factors.pass * slower * pass_time_s(query, calibration) / query.pp_size;
     StepTime time;
     time.compute_s = query.grad_accum_steps * pass_s;
     // The first micro-batch passes through all stages before the last stage begins, and back.
@@ -316,8 +360,14 @@ StepTime step_time(StepQuery const& query, Calibration const& calibration) {
                             ? 0
                             : (query.pp_size - micro_batches % query.pp_size) % query.pp_size;
     double const waits = (query.pp_size - 1.0) / query.virtual_stages + missing;
-    time.bubble_s = waits * (pass_s + exchange_s) + (query.pp_size - 1) * transfer_s;
-    time.optimizer_s = slower * optimizer_s(query, calibration);
+    // The first stage runs pp_size micro-batches ahead of their gradients, so that messages there
+    // and back delay every pp_size-th.
+    double const rounds =
+        query.virtual_stages == 1
+            ? std::max(1.0, std::ceil(static_cast<double>(micro_batches) / query.pp_size))
+            : 1;
+    time.bubble_s = waits * (pass_s + exchange_s) + rounds * (query.pp_size - 1) * transfer_s;
+    time.optimizer_s = factors.optimizer * slower * optimizer_s(query, calibration);
     time.exposed_comm_s = exposed_comm_s(query, calibration, kBackwardShare * pass_s) +
                           query.grad_accum_steps * exchange_s;
     time.loader_s = loader_wait_s(query, time);

@@ -4,9 +4,9 @@
 #pragma once
 
 #include "plan/activation_choice.hpp"
-#include "plan/all_reduce_curve.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/calibration.hpp"
+#include "plan/group_network.hpp"
 #include "plan/model/model_description.hpp"
 
 #include <string>
@@ -14,9 +14,11 @@
 
 namespace osora::plan {
 
+class PassCorrection;
+
 struct StepQuery {
     ModelShape shape;
-    BucketKey bucket;
+    BucketKey bucket = {};
     int micro_batch_size = 1;
     int grad_accum_steps = 1;
     int dp_size = 1;
@@ -37,9 +39,10 @@ struct StepQuery {
     std::vector<std::string> freeze = {};  // optim.freeze: prefixes of frozen weights
     ActivationChoice activations = {};
     /// Between these ranks on their nodes; none: they are on one node, or it was not measured.
-    AllReduceCurve const* network = nullptr;
-    int threads = 1;  // of a CPU rank
-    int cores = 1;    // of the node
+    GroupNetwork const* network = nullptr;
+    PassCorrection const* measured = nullptr;  // by earlier runs; none: there are none
+    int threads = 1;                           // of a CPU rank
+    int cores = 1;                             // of the node
     bool gpu = false;
     int grad_bucket_mib = 25;
     bool overlap = true;

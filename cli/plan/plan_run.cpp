@@ -8,6 +8,7 @@
 #include "base/text/units.hpp"
 #include "cli/plan/cached_clips.hpp"
 #include "cli/plan/measured_network.hpp"
+#include "cli/plan/earlier_passes.hpp"
 #include "cli/plan/plan_calibration.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/config/cross_checks.hpp"
@@ -182,6 +183,9 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
     if (!inputs.gpus) {
         request.network =
             measured_network(context, resolved.config, planned.header.gpu, RealEnv().wall_us());
+    }
+    if (!inputs.gpus && !inputs.calibration) {
+        request.measured_passes = measured_passes(context, resolved.config, planned.header);
     }
     request.compute_times = inputs.compute_times;
     auto const& latents = resolved.config.data.latents;

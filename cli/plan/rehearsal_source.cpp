@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 namespace osora::cli {
 namespace {
@@ -17,7 +18,6 @@ namespace {
 constexpr std::string_view kSuffix = "-rehearsal";
 // Trials of a run also take compute times from it.
 constexpr std::string_view kTuneSuffix = "-tune", kBisectSuffix = "-bisect";
-constexpr int kStepsMin = 5;
 
 struct Found {
     db::RunHistory run;
@@ -29,14 +29,10 @@ db::Facts training_work(plan::RunConfig config) {
     return db::work_of(protocol::to_json(config));
 }
 
-bool is_on_gpu(db::RunSummary const& run) {
-    return !run.device.empty() && !run.device.starts_with("cpu");
-}
-
 bool fits(db::SeriesRun const& run, db::Facts const& work, PlannedRun const& planned) {
     auto const& summary = run.summary;
     return summary.run.job == "train" && summary.run.ended_us && summary.plan && summary.measured &&
-           summary.measured->steps_used >= kStepsMin &&
+           summary.measured->steps_used >= kMeasuredStepsMin &&
            summary.plan->chosen.threads_per_rank == planned.decision.chosen.threads_per_rank &&
            is_on_gpu(summary) == planned.header.gpu && run.work == work;
 }
@@ -106,7 +102,9 @@ std::optional<plan::BucketCompute> compute_of(plan::BucketPlan const& bucket,
     std::string const label = label_of(bucket);
     auto const work = std::ranges::find(works, label, &db::analysis::BucketWork::bucket);
     auto const* const then = planned_bucket(*run.plan, label);
-    if (work == works.end() || then == nullptr) return std::nullopt;
+    if (work == works.end() || then == nullptr || !std::isfinite(work->optimizer_s)) {
+        return std::nullopt;
+    }
     double const had = samples_a_rank(then->global_batch_size, run.plan->chosen.dp_size);
     double const has = samples_a_rank(bucket.global_batch_size, chosen.dp_size);
     if (had <= 0 || has <= 0) return std::nullopt;
@@ -119,6 +117,10 @@ std::optional<plan::BucketCompute> compute_of(plan::BucketPlan const& bucket,
 }
 
 }  // namespace
+
+bool is_on_gpu(db::RunSummary const& run) {
+    return !run.device.empty() && !run.device.starts_with("cpu");
+}
 
 std::string rehearsal_series(std::string_view run_name) {
     return trained_series(run_name) + std::string(kSuffix);

@@ -3,6 +3,7 @@
 
 #include "cli/command/context.hpp"
 #include "cli/plan/plan_run.hpp"
+#include "db/analysis/history.hpp"
 #include "plan/rehearsal.hpp"
 
 #include <optional>
@@ -11,6 +12,10 @@
 #include <vector>
 
 namespace osora::cli {
+
+/// Steps that a run needs before its figures serve a plan.
+inline constexpr int kMeasuredStepsMin = 5;
+[[nodiscard]] bool is_on_gpu(db::analysis::RunSummary const& run);
 
 /// Series of the rehearsals of a run: "stage1" -> "stage1-rehearsal", and back.
 [[nodiscard]] std::string rehearsal_series(std::string_view run_name);

@@ -1,7 +1,7 @@
 #include "db/analysis/bucket_compute.hpp"
 
-#include "db/analysis/measure.hpp"
 #include "base/robust.hpp"
+#include "db/analysis/measure.hpp"
 
 #include <cmath>
 
@@ -30,8 +30,7 @@ std::vector<BucketWork> bucket_work(StepTable const& steps) {
                               .forward_s = median_of(steps, "forward_s", indices),
                               .backward_s = median_of(steps, "backward_s", indices),
                               .optimizer_s = median_of(steps, "optimizer_s", indices)};
-        double const sum = work.forward_s + work.backward_s + work.optimizer_s;
-        if (std::isfinite(sum)) works.push_back(work);
+        if (std::isfinite(work.forward_s + work.backward_s)) works.push_back(work);
     }
     return works;
 }

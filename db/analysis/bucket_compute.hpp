@@ -15,7 +15,8 @@ struct BucketWork {
     double forward_s = kUnknown, backward_s = kUnknown, optimizer_s = kUnknown;
 };
 
-/// Medians over the steps of means over the ranks; only buckets with steps and all three figures.
+/// Medians over the steps of means over the ranks; only buckets with steps, forward and
+/// backward; optimizer_s may be unknown.
 [[nodiscard]] std::vector<BucketWork> bucket_work(StepTable const& steps);
 
 }  // namespace osora::db::analysis

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "db/analysis/bucket_compute.hpp"
 #include "db/analysis/history.hpp"
 #include "db/store/store.hpp"
 
@@ -26,6 +27,13 @@ using analysis::SeriesRun;
 [[nodiscard]] Result<RunRecord> find_run(Store& store, std::string_view wanted);
 
 [[nodiscard]] Result<RunHistory> load_run(Store& store, std::int64_t run_id);
+
+/// The resolved run file of a run, without secrets, and what its ranks took for each bucket.
+struct RunWork {
+    Facts config;
+    std::vector<analysis::BucketWork> buckets;
+};
+[[nodiscard]] Result<RunWork> load_run_work(Store& store, std::int64_t run_id);
 
 /// config.run.name of every run, each once, sorted.
 [[nodiscard]] Result<std::vector<std::string>> series_names(Store& store);

@@ -92,7 +92,7 @@ PieceChoice worst_of(PlanContext const& context, std::vector<std::int64_t> sampl
     PieceChoice choice{pieces, std::move(samples), {}, 0, {}};
     for (std::size_t i = 0; i < context.keys.size(); ++i) {
         RankMemory const memory = autoencoder_memory(context, i, choice.samples[i], pieces);
-        if (memory.total_bytes() <= choice.peak.total_bytes()) continue;
+        if (memory.tensor_bytes() <= choice.peak.tensor_bytes()) continue;
         choice.peak = memory;
         choice.peak_bucket = i;
     }
@@ -105,14 +105,15 @@ std::string reason_of(PlanContext const& context, PieceChoice const& choice,
     std::string const what = named(context, choice.pieces);
     if (what.empty())
         return fmt::format("fits without pieces: {}{} GiB a rank ({})",
-                           gib_text(choice.peak.total_bytes()), of,
+                           gib_text(choice.peak.tensor_bytes()), of,
                            context.bucket_name(choice.peak_bucket));
     auto const whole = worst_of(context, choice.samples, Pieces{});
     auto const& section = context.config.vae;
     bool const yours = !section.micro_batch_size.is_auto() || !section.micro_frame_size.is_auto();
     return fmt::format("fits: {}{} GiB a rank with {}{} ({}); without it {} GiB",
-                       gib_text(choice.peak.total_bytes()), of, what, yours ? " (set by you)" : "",
-                       context.bucket_name(choice.peak_bucket), gib_text(whole.peak.total_bytes()));
+                       gib_text(choice.peak.tensor_bytes()), of, what, yours ? " (set by you)" : "",
+                       context.bucket_name(choice.peak_bucket),
+                       gib_text(whole.peak.tensor_bytes()));
 }
 
 /// Samples of each bucket in one forward that fit with `pieces`; nothing if one bucket does not
@@ -130,7 +131,7 @@ std::optional<std::vector<std::int64_t>> fitting_samples(PlanContext const& cont
             // Pieces limit the memory of one sample; more samples at a time would gain nothing.
             if (given.is_auto() && count > 1 && pieces != Pieces{0, pieces.micro_frame_size})
                 continue;
-            auto const bytes = autoencoder_memory(context, i, count, pieces).total_bytes();
+            auto const bytes = autoencoder_memory(context, i, count, pieces).tensor_bytes();
             if (!limit || bytes <= *limit) most = count;
         }
         if (most == 0) return std::nullopt;
@@ -185,7 +186,7 @@ Result<PieceChoice> choose_pieces(PlanContext const& context,
                  fmt::format("bucket {}: needs {} a rank{}{}, {} has {}; take fewer frames or "
                              "smaller ones",
                              context.bucket_name(least.peak_bucket),
-                             format_bytes(least.peak.total_bytes()), what.empty() ? "" : " with ",
+                             format_bytes(least.peak.tensor_bytes()), what.empty() ? "" : " with ",
                              what, context.gpu ? "a GPU" : "its share of this machine",
                              format_bytes(std::max<std::int64_t>(0, limit_bytes.value_or(0))))};
 }

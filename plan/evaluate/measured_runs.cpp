@@ -1,9 +1,7 @@
-// Empirical Bayes on the logarithm of measured over predicted. Each run has an individual part,
-// whose variance grows with its distance to the row; the part that all runs share is their mean,
-// weighted by 1 / variance, of which the share mean^2 / (mean^2 + variance of the mean) is used.
 #include "plan/evaluate/measured_runs.hpp"
 
 #include "plan/evaluate/evaluate.hpp"
+#include "plan/likely_factor.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -61,28 +59,10 @@ double compute_ratio(MeasuredRun const& run) {
     return most ? run.step_time_s / predicted : (run.step_time_s - comm) / (predicted - comm);
 }
 
-/// The most likely factor, given the logarithms of the runs' ratios and their variances.
-class Likely {
-public:
-    void add(double ratio, double variance) {
-        constexpr double kMost = 3;  // e^3: beyond it the run or the row belongs to another machine
-        weight_ += 1 / variance;
-        sum_ += std::clamp(std::log(ratio), -kMost, kMost) / variance;
-    }
-    [[nodiscard]] double factor() const {
-        if (weight_ == 0 || sum_ == 0) return 1;
-        double const mean = sum_ / weight_;
-        return std::exp(mean * mean * mean / (mean * mean + 1 / weight_));
-    }
-
-private:
-    double weight_ = 0, sum_ = 0;
-};
-
 }  // namespace
 
 MeasuredCorrection correction_of(EvaluateRow const& row) {
-    Likely compute, memory;
+    LikelyFactor compute, memory;
     for (MeasuredRun const& run : row.measured) {
         double const variance = variance_of(row, run.row);
         compute.add(compute_ratio(run), variance);

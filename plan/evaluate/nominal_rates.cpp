@@ -119,12 +119,12 @@ Calibration nominal_rates(GpuNodes const& nodes, RunConfig const& config) {
     return c;
 }
 
-std::optional<AllReduceCurve> nominal_network(GpuNodes const& nodes) {
+std::optional<CollectiveCurve> nominal_network(GpuNodes const& nodes) {
     if (nodes.nodes < 2 || nodes.nic_gbit_per_gpu <= 0) return {};
     EvaluateRow const row = row_of(nodes, "bf16");
     Links const links(row);
     RankGroup const group = rank_group(row.world_size(), 1, row.linked_gpus());
-    return AllReduceCurve::nominal([&](double bytes) { return links.all_reduce_s(group, bytes); },
+    return CollectiveCurve::nominal([&](double bytes) { return links.all_reduce_s(group, bytes); },
                                    fmt::format("{:g} Gbit/s a GPU", nodes.nic_gbit_per_gpu));
 }
 

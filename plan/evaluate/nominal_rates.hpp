@@ -22,7 +22,7 @@ struct GpuNodes {
 [[nodiscard]] Calibration nominal_rates(GpuNodes const& nodes, RunConfig const& config);
 
 /// all_reduce over all GPUs of several nodes; nullopt: one node, or its cards are unknown.
-[[nodiscard]] std::optional<AllReduceCurve> nominal_network(GpuNodes const& nodes);
+[[nodiscard]] std::optional<CollectiveCurve> nominal_network(GpuNodes const& nodes);
 
 /// Prepares `request` for planning on these nodes: resources, GPUs, memory and precision (unless a
 /// layer sets memory.gpu_memory_gib, optim.precision), rates and network. `memory_bytes`: of one

@@ -87,7 +87,7 @@ std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket
     return fmt::format(
         "bucket {}: micro-batch {} needs {} a rank ({} of it activations), {} has "
         "{}",
-        context.bucket_name(bucket), micro_batch_size, format_bytes(memory.total_bytes()),
+        context.bucket_name(bucket), micro_batch_size, format_bytes(memory.tensor_bytes()),
         format_bytes(memory.activation_bytes), context.gpu ? "a GPU" : "its share of this machine",
         format_bytes(std::max<std::int64_t>(0, limit_bytes)));
 }
@@ -116,9 +116,10 @@ LoaderSizes smallest_loader(PlanContext const& context, std::vector<std::int64_t
 
 std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
                                              std::vector<std::int64_t> const& globals) {
+    MemoryConstants const constants;
     std::optional<std::int64_t> limit;
     if (context.gpu) {
-        limit = context.gpu_bytes;
+        limit = context.gpu_bytes - constants.gpu_context_bytes;
     } else if (context.host_bytes > 0) {
         // The shape of an autoencoder's samples does not describe its weights.
         std::int64_t checkpoint = 0;
@@ -132,7 +133,8 @@ std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
     }
     auto const& given = context.config.memory.rank_memory_gib;
     if (given.is_auto()) return limit;
-    auto const most = static_cast<std::int64_t>(*given.value * static_cast<double>(kGiB));
+    auto most = static_cast<std::int64_t>(*given.value * static_cast<double>(kGiB));
+    if (context.gpu) most -= constants.gpu_context_bytes;
     return std::min(most, limit.value_or(most));
 }
 
@@ -152,6 +154,7 @@ StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads
             .freeze = context.config.optim.freeze,
             .activations = context.activations,
             .network = context.network ? &*context.network : nullptr,
+            .measured = context.measured ? &*context.measured : nullptr,
             .threads = threads,
             .cores = context.cores,
             .gpu = context.gpu,
@@ -177,7 +180,7 @@ Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t 
             .grad_accum_steps = static_cast<int>(local_samples / micro),
             .time = {},
             .memory = micro_batch_memory(context, bucket, micro, micro < local_samples)};
-        if (limit_bytes && choice.memory.total_bytes() > *limit_bytes) break;
+        if (limit_bytes && choice.memory.tensor_bytes() > *limit_bytes) break;
         query.micro_batch_size = choice.micro_batch_size;
         query.grad_accum_steps = choice.grad_accum_steps;
         choice.time = step_time(query, context.calibration);

@@ -31,7 +31,7 @@ struct Candidate {
 [[nodiscard]] std::vector<double> step_shares(PlanContext const& context,
                                               std::vector<std::int64_t> const& globals);
 
-/// Bytes that one rank may use where its model is; nullopt: unknown.
+/// Bytes that the tensors of one rank may take where its model is; nullopt: unknown.
 [[nodiscard]] std::optional<std::int64_t> rank_limit_bytes(
     PlanContext const& context, std::vector<std::int64_t> const& globals);
 /// The smallest loader of a rank: without threads.

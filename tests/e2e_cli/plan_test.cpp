@@ -1,4 +1,4 @@
-// osora plan without a run file, as a user runs it.
+// osora plan as a user runs it.
 #include "tests/e2e_cli/cli_fixture.hpp"
 
 #include "protocol/json.hpp"
@@ -133,6 +133,33 @@ TEST_F(PlanWithoutRun, ARunFileIsPlannedForNamedGpusToo) {
                 HasSubstr("2 x h200-141g-sxm: 1 node of 2 GPUs"));
     EXPECT_THAT(osora({"plan", "run.toml", "--gpus", "8"}).err, HasSubstr("is used with --model"));
     EXPECT_THAT(osora({"plan", "run.toml", "--nic-gbit", "8"}).err, HasSubstr("needs --gpu"));
+}
+
+// The mock's steps take 0.1 s, whatever the formulas say.
+TEST_F(PlanWithoutRun, RunsOfTheSameNetworkCorrectIt) {
+    script_times();
+    set_variable(environment_, "OSORA_MOCK_STEP_S", "0.1");
+    write("run.toml",
+          "[run]\nname = \"demo\"\n[resources]\ncpus_per_worker = 1\n"
+          "[data]\nmanifest = \"clips.csv\"\nhost_memory_gib = 1\n"
+          "[[bucket]]\nresolution = \"64\"\nnum_frames = 8\n"
+          "[batch]\nglobal_batch_size = 1\n[train]\nsteps = 40\n");
+    auto const compute_s = [&](std::vector<std::string> const& more) {
+        std::vector<std::string> words{"plan", "run.toml", "--json"};
+        words.insert(words.end(), more.begin(), more.end());
+        auto const plan = protocol::parse_json(osora(words).out);
+        return plan.has_value()
+                   ? plan->at("chosen").at("buckets").at(0).at("compute_s").to_number<double>()
+                   : 0;
+    };
+    double const before = compute_s({});
+    double const other = compute_s({"--set", "model.depth=2"});
+    ASSERT_EQ(osora({"submit", "run.toml"}).code, 0);
+    double const after = compute_s({});
+    EXPECT_GT(before, 0.12);
+    EXPECT_NEAR(after, 0.09, 0.005) << "0.9 of a step is forward and backward";
+    EXPECT_THAT(osora({"plan", "run.toml", "--explain"}).out, HasSubstr("as in run 1"));
+    EXPECT_EQ(compute_s({"--set", "model.depth=2"}), other) << "another network";
 }
 
 }  // namespace

@@ -247,6 +247,19 @@ TEST(Planner, RanksShareWhatDoesNotFit) {
     EXPECT_THAT(plan_of(r).reasons, Contains("ZeRO-1: set by you"));
 }
 
+// A cap counts what the worker's allocator counts: exactly the predicted peak fits.
+TEST(Planner, ACapOfARankIsOfItsTensors) {
+    PlanRequest r = request(1);
+    r.config.memory.recompute.value = "none";
+    r.config.batch.global_batch_size = 8;
+    for (auto& bucket : r.config.bucket) bucket.micro_batch_size = 8;
+    double const peak = plan_of(r).predicted.peak_memory_gib;
+    r.config.memory.rank_memory_gib.value = 1.0001 * peak;
+    EXPECT_DOUBLE_EQ(plan_of(r).predicted.peak_memory_gib, peak);
+    r.config.memory.rank_memory_gib.value = 0.9999 * peak;
+    EXPECT_EQ(error_of(r).code, Errc::out_of_memory);
+}
+
 TEST(Planner, UsersNumbersWinOrAreErrors) {
     PlanRequest r = request(2);
     r.config.batch.global_batch_size = 24;

@@ -56,26 +56,27 @@ double stages_wait_s(double nic_gbit, int ranks_per_node = 8) {
     config.model.arch = "mmdit-11b";
     config.bucket = {{"360p", 51, 1.0, {}}};
     Calibration const c = nominal_rates(nodes_of("h100", 2, nic_gbit), config);
-    auto const network = nominal_network(nodes_of("h100", 2, nic_gbit));
+    GroupNetwork const network(*nominal_network(nodes_of("h100", 2, nic_gbit)), {16, 2});
     StepQuery query{.shape = model_shape("mmdit-11b").value(), .bucket = {360, 640, 51}};
     query.grad_accum_steps = 4;
     query.tp_size = 8;
     query.pp_size = 2;
     query.ranks_per_node = ranks_per_node;
     query.precision = "bf16";
-    query.network = &*network;
+    query.network = &network;
     query.gpu = true;
     return step_time(query, c).bubble_s;
 }
 
-// A message of the tokens to the next stage and one back, over one card a rank at 0.8 of its rate.
+// A message of the tokens to the next stage and one back, over one card a rank at 0.8 of its rate,
+// for every second of four micro-batches.
 TEST(NominalRates, StagesOnOtherNodesExchangeOverTheirCards) {
     double const tokens =
         static_cast<double>(
             sample_cost(model_shape("mmdit-11b").value(), {360, 640, 51}).tokens()) +
         512;
     double const bytes = tokens * 3072 * 2 / 8;
-    double const slower_s = 2 * bytes * (1 / (0.8 * 25e9 / 8) - 1 / (0.8 * 200e9 / 8));
+    double const slower_s = 2 * 2 * bytes * (1 / (0.8 * 25e9 / 8) - 1 / (0.8 * 200e9 / 8));
     EXPECT_NEAR(stages_wait_s(25) - stages_wait_s(200), slower_s, 0.1 * slower_s);
     // Stages within a node do not use them.
     EXPECT_EQ(stages_wait_s(25, 16), stages_wait_s(200, 16));

@@ -1,4 +1,4 @@
-// The time of an all_reduce over the ranks of a run on a measured network: from the sweep of such
+// The time of a collective over the ranks of a run on a measured network: from the sweep of such
 // groups if a probe has timed collectives, else a ring over the links that it measured. Pure.
 #pragma once
 
@@ -12,18 +12,19 @@
 
 namespace osora::plan {
 
-class AllReduceCurve {
+class CollectiveCurve {
 public:
     /// For the ranks of a run on several nodes. For NCCL only measured collectives count: it may
     /// use other links than TCP. nullopt: the probe says nothing about such a group.
-    [[nodiscard]] static std::optional<AllReduceCurve> from_probe(
-        topology::ProbeResult const& probe, topology::GroupShape const& shape, bool gpu);
+    [[nodiscard]] static std::optional<CollectiveCurve> from_probe(
+        topology::ProbeResult const& probe, topology::GroupShape const& shape, bool gpu,
+        topology::Collective collective = topology::Collective::all_reduce);
 
     /// For links without a measurement. `seconds_of`: above 0 for any number of bytes per rank.
-    [[nodiscard]] static AllReduceCurve nominal(std::function<double(double)> const& seconds_of,
-                                                std::string method);
+    [[nodiscard]] static CollectiveCurve nominal(std::function<double(double)> const& seconds_of,
+                                                 std::string method);
 
-    /// Seconds for `bytes` per rank, above 0.
+    /// Seconds for `bytes` per rank (of an all_gather: of the result), above 0.
     [[nodiscard]] double seconds(double bytes) const;
     /// The source, for people: "fit", "between fits", ..., "ring over measured links".
     [[nodiscard]] std::string const& method() const { return method_; }

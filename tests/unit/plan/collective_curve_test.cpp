@@ -1,4 +1,4 @@
-#include "plan/all_reduce_curve.hpp"
+#include "plan/collective_curve.hpp"
 
 #include <gtest/gtest.h>
 
@@ -31,13 +31,13 @@ void add(ProbeResult& probe, GroupShape const& shape, std::int64_t size_bytes, d
                                  .time_us = time_us});
 }
 
-AllReduceCurve curve(ProbeResult const& probe, GroupShape const& shape) {
-    auto found = AllReduceCurve::from_probe(probe, shape, false);
+CollectiveCurve curve(ProbeResult const& probe, GroupShape const& shape) {
+    auto found = CollectiveCurve::from_probe(probe, shape, false);
     EXPECT_TRUE(found.has_value());
-    return found.value_or(AllReduceCurve());
+    return found.value_or(CollectiveCurve());
 }
 
-TEST(AllReduceCurve, OfLinksIsARingOverTheSlowestNode) {
+TEST(CollectiveCurve, OfLinksIsARingOverTheSlowestNode) {
     // 2 (n - 1) steps of 50 us; each node sends 2 (n - 1) / n S bytes at 125 MB/s.
     auto const ring = curve(links(), {.ranks = 4, .nodes = 4});
     EXPECT_NEAR(ring.seconds(8 * kMiB), 6 * 50e-6 + 1.5 * 8 * kMiB / 125e6, 1e-6);
@@ -46,7 +46,7 @@ TEST(AllReduceCurve, OfLinksIsARingOverTheSlowestNode) {
     EXPECT_GT(ring.error(), 0.2);
 }
 
-TEST(AllReduceCurve, OfMeasuredGroupsIsTheirSweep) {
+TEST(CollectiveCurve, OfMeasuredGroupsIsTheirSweep) {
     auto probe = links();
     GroupShape const all{.ranks = 4, .nodes = 4}, two{.ranks = 2, .nodes = 2};
     for (std::int64_t const mib : {1, 4, 32}) {
@@ -61,7 +61,7 @@ TEST(AllReduceCurve, OfMeasuredGroupsIsTheirSweep) {
     EXPECT_LT(between.seconds(8 * kMiB), 0.1205);
 }
 
-TEST(AllReduceCurve, BeyondTheLargestSizeNothingIsFasterThanTheWire) {
+TEST(CollectiveCurve, BeyondTheLargestSizeNothingIsFasterThanTheWire) {
     auto probe = links();
     GroupShape const all{.ranks = 4, .nodes = 4};
     add(probe, all, 64 << 10, 50'000);  // all latency, so that the fit is flat
@@ -70,7 +70,7 @@ TEST(AllReduceCurve, BeyondTheLargestSizeNothingIsFasterThanTheWire) {
     EXPECT_GE(curve(probe, all).seconds(64 * kMiB), 0.98 * wire);
 }
 
-TEST(AllReduceCurve, GrowsWithSize) {
+TEST(CollectiveCurve, GrowsWithSize) {
     auto const ring = curve(links(), {.ranks = 16, .nodes = 4});
     double last = 0;
     for (double bytes = 1; bytes < 1e12; bytes *= 1.7) {
@@ -81,11 +81,11 @@ TEST(AllReduceCurve, GrowsWithSize) {
     EXPECT_GT(ring.seconds(1e12), 1.9 * ring.seconds(5e11));  // straight on beyond the table
 }
 
-TEST(AllReduceCurve, SaysNothingOfWhatWasNotMeasured) {
+TEST(CollectiveCurve, SaysNothingOfWhatWasNotMeasured) {
     GroupShape const all{.ranks = 4, .nodes = 4};
-    EXPECT_FALSE(AllReduceCurve::from_probe(ProbeResult(), all, false));
-    EXPECT_FALSE(AllReduceCurve::from_probe(links(), all, true)) << "NCCL does not go over TCP";
-    EXPECT_FALSE(AllReduceCurve::from_probe(links(), {.ranks = 4, .nodes = 1}, false));
+    EXPECT_FALSE(CollectiveCurve::from_probe(ProbeResult(), all, false));
+    EXPECT_FALSE(CollectiveCurve::from_probe(links(), all, true)) << "NCCL does not go over TCP";
+    EXPECT_FALSE(CollectiveCurve::from_probe(links(), {.ranks = 4, .nodes = 1}, false));
     auto broken = links();
     broken.collectives.push_back({.backend = "gloo",
                                   .collective = "no_such",

@@ -1,5 +1,5 @@
 // Sampled once, because a search needs thousands of times.
-#include "plan/all_reduce_curve.hpp"
+#include "plan/collective_curve.hpp"
 
 #include "base/check.hpp"
 #include "base/robust.hpp"
@@ -55,17 +55,18 @@ double largest_bytes(std::vector<CollectiveSample> const& samples, GroupShape co
 
 }  // namespace
 
-std::optional<AllReduceCurve> AllReduceCurve::from_probe(ProbeResult const& probe,
-                                                         GroupShape const& shape, bool gpu) {
+std::optional<CollectiveCurve> CollectiveCurve::from_probe(ProbeResult const& probe,
+                                                           GroupShape const& shape, bool gpu,
+                                                           Collective collective) {
     if (shape.nodes < 2 || shape.ranks < shape.nodes) return {};
     std::vector<CollectiveSample> samples;
     for (auto const& each : probe.collectives) {
         bool const ours = each.backend == (gpu ? "nccl" : "gloo") && each.nodes > 1;
-        if (ours && each.collective == collective_name(Collective::all_reduce)) {
+        if (ours && each.collective == collective_name(collective)) {
             samples.push_back(each);
         }
     }
-    AllReduceCurve curve;
+    CollectiveCurve curve;
     auto const groups = topology::group_samples(samples);
     Links const links = gpu ? Links() : links_of(probe);
     bool const wire = links.bytes_per_s > 0;
@@ -74,12 +75,12 @@ std::optional<AllReduceCurve> AllReduceCurve::from_probe(ProbeResult const& prob
         auto const answer =
             groups.has_error()
                 ? Result<topology::CollectiveAnswer>(groups.error())
-                : topology::predict_collective({.collective = Collective::all_reduce,
+                : topology::predict_collective({.collective = collective,
                                                 .shape = shape,
                                                 .size_bytes = static_cast<std::int64_t>(bytes)},
                                                {.samples = *groups});
         // Time of a ring: 2 (n - 1) steps, in each of which a rank sends and receives S / n bytes.
-        double const steps = topology::ring_steps(Collective::all_reduce, shape.ranks);
+        double const steps = topology::ring_steps(collective, shape.ranks);
         double time_s = 0;
         if (answer.has_value()) {
             time_s = answer->time_us * 1e-6;
@@ -104,9 +105,9 @@ std::optional<AllReduceCurve> AllReduceCurve::from_probe(ProbeResult const& prob
     return curve;
 }
 
-AllReduceCurve AllReduceCurve::nominal(std::function<double(double)> const& seconds_of,
-                                       std::string method) {
-    AllReduceCurve curve;
+CollectiveCurve CollectiveCurve::nominal(std::function<double(double)> const& seconds_of,
+                                         std::string method) {
+    CollectiveCurve curve;
     curve.method_ = std::move(method);
     curve.error_ = kNominalError;
     for (double bytes = kFirstBytes; bytes <= kLastBytes; bytes *= kStep) {
@@ -115,7 +116,7 @@ AllReduceCurve AllReduceCurve::nominal(std::function<double(double)> const& seco
     return curve;
 }
 
-double AllReduceCurve::seconds(double bytes) const {
+double CollectiveCurve::seconds(double bytes) const {
     OSORA_CHECK_LE(2u, points_.size());
     if (bytes <= points_.front().bytes) return points_.front().seconds;
     auto above = std::ranges::lower_bound(points_, bytes, {}, &Point::bytes);

@@ -1,0 +1,99 @@
+#include "plan/group_network.hpp"
+#include "plan/step_time.hpp"
+
+#include <gtest/gtest.h>
+
+namespace osora::plan {
+namespace {
+
+using topology::GroupShape;
+
+/// `start_s` and 1 / `bytes_per_s` for each byte.
+CollectiveCurve line(double start_s, double bytes_per_s) {
+    return CollectiveCurve::nominal([=](double bytes) { return start_s + bytes / bytes_per_s; },
+                                    "line");
+}
+
+TEST(GroupPlace, NeighboursFillANodeFirst) {
+    struct Row {
+        int size, stride, on_node, nodes, at_once;
+    };
+    for (Row const& row : {Row{8, 1, 8, 1, 1},   // one node
+                           Row{16, 1, 8, 2, 1},  // a ring over two nodes leaves each once
+                           Row{4, 2, 8, 1, 2},   // 0 2 4 6 on one node
+                           Row{8, 2, 8, 2, 2},   // 0 2 .. 14; 1 3 .. 15 share the cards with it
+                           Row{4, 8, 8, 4, 8},   // a rank on each of four nodes, eight such groups
+                           Row{2, 16, 8, 2, 8},  // far apart
+                           Row{2, 1, 1, 2, 1},   // a rank a node
+                           Row{64, 1, 0, 1, 1}}) {  // all on one node
+        GroupPlace const place = group_place(row.size, row.stride, row.on_node);
+        EXPECT_EQ(place.shape, (GroupShape{row.size, row.nodes})) << row.size << " " << row.stride;
+        EXPECT_EQ(place.at_once, row.at_once) << row.size << " " << row.stride;
+    }
+}
+
+TEST(GroupNetwork, MeasuredGroupsCountAndShareTheirNodesLinks) {
+    GroupShape const all{16, 2}, pairs{2, 2};
+    GroupNetwork network(line(1e-3, 1e9), all);
+    network.add(pairs, line(2e-3, 2e9));
+    network.add_gather(pairs, line(5e-4, 4e9));
+    EXPECT_NEAR(network.all_reduce_s({all, 1}, 1e9), 1.001, 1e-3);
+    EXPECT_NEAR(network.all_reduce_s({pairs, 1}, 1e9), 0.502, 1e-3);
+    EXPECT_NEAR(network.all_reduce_s({pairs, 8}, 1e9), 4.002, 5e-3) << "eight at once";
+    EXPECT_NEAR(network.gather_s({pairs, 1}, 1e9), 0.2505, 1e-3);
+    EXPECT_NEAR(network.gather_s({all, 1}, 1e9), 0.5005, 1e-3) << "half of an all_reduce";
+}
+
+TEST(GroupNetwork, OthersAreRingsOverTheSameLinks) {
+    // Sixteen ranks send 2 * 15 / 16 of the bytes at 1.875 GB/s.
+    GroupNetwork const network(line(0, 1e9), {16, 2});
+    EXPECT_NEAR(network.all_reduce_s({{2, 2}, 1}, 1e9), 1e9 / 1.875e9, 1e-3);
+    EXPECT_NEAR(network.all_reduce_s({{4, 2}, 3}, 1e9), 3 * 1.5e9 / 1.875e9, 1e-2);
+    EXPECT_NEAR(network.messages_s(1e6, 8), 2 * 8e6 / 1.875e9, 1e-4);
+}
+
+/// Two nodes of a rank, a microsecond a byte.
+StepQuery across(GroupNetwork const& network) {
+    StepQuery query{.shape = model_shape("stdit3-tiny").value(), .bucket = {40, 96, 8}};
+    query.micro_batch_size = 8;
+    query.ranks_per_node = 1;
+    query.network = &network;
+    query.overlap = false;
+    return query;
+}
+
+// Bytes that runs on two nodes counted (`osora report`): "gradients all_reduce" 2,972,736 with sp 2
+// and 598,080 with tp 2, whose ranks have slices of all large weights; "tokens all_to_all"
+// 48,758,784 and "all_gather" 3,047,424; "layers all_gather" and "all_to_all" together 295,600,144,
+// where a step has clips of 3 % more tokens on average.
+TEST(GroupNetwork, StepsMoveTheBytesThatRunsCounted) {
+    GroupNetwork network(line(0, 1e6), {2, 2});
+    network.add_gather({2, 2}, line(0, 1e6));
+    StepQuery query = across(network);
+    Calibration const c = nominal_cpu();
+    query.sp_size = 2;
+    double const of_gradients = exposed_comm_s(query, c, 0);
+    EXPECT_NEAR(of_gradients, 2.972736, 0.02);
+    EXPECT_NEAR(step_time(query, c).exposed_comm_s - of_gradients, 51.81, 0.05 * 51.81);
+    query.sp_size = 1;
+    query.tp_size = 2;
+    EXPECT_NEAR(exposed_comm_s(query, c, 0), 0.598080, 0.02);
+    EXPECT_NEAR(step_time(query, c).exposed_comm_s, 295.6 + 0.6, 0.05 * 295.6);
+}
+
+// Within a node nothing of that changes: the links of the node count.
+TEST(GroupNetwork, GroupsOfANodeDoNotUseIt) {
+    GroupNetwork const slow(line(1, 1), {4, 2});
+    StepQuery query = across(slow);
+    query.ranks_per_node = 2;
+    query.tp_size = 2;
+    query.dp_size = 2;
+    Calibration const c = nominal_cpu();
+    StepTime const whole = step_time(query, c);
+    double const of_gradients = exposed_comm_s(query, c, 0);
+    EXPECT_GT(of_gradients, 1e5) << "replicas are on other nodes";
+    EXPECT_LT(whole.exposed_comm_s - of_gradients, 1) << "tp is inside one";
+}
+
+}  // namespace
+}  // namespace osora::plan
