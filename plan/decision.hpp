@@ -2,6 +2,8 @@
 // osora.plan/1), applied by the worker, compared with measurements by the report.
 #pragma once
 
+#include "plan/layout/rank_map.hpp"
+
 #include <boost/describe.hpp>
 
 #include <cstdint>
@@ -76,6 +78,7 @@ struct PlanDecision {
     std::string schema = "osora.plan/1";
     LayoutPlan chosen;
     Prediction predicted;
+    std::vector<RankGroups> rank_groups;  // of `chosen`
     std::vector<StagePlan> stages;
     std::vector<std::string> reasons;
     std::vector<Alternative> alternatives;
@@ -100,7 +103,7 @@ BOOST_DESCRIBE_STRUCT(Rejection, (), (layout, reason))
 BOOST_DESCRIBE_STRUCT(NcclSetting, (), (name, value, origin, reason, cls, nodes))
 BOOST_DESCRIBE_STRUCT(StagePlan, (), (at_step, chosen, predicted))
 BOOST_DESCRIBE_STRUCT(PlanDecision, (),
-                      (schema, chosen, predicted, stages, reasons, alternatives, rejected,
-                       nccl_env))
+                      (schema, chosen, predicted, rank_groups, stages, reasons, alternatives,
+                       rejected, nccl_env))
 
 }  // namespace osora::plan

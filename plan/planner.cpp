@@ -188,6 +188,7 @@ Result<PlanDecision> plan_of_cut(PlanRequest const& request) {
     LoaderChoice timed = loader;
     bool const compute_times = request.compute_times.size() == best.buckets.size();
     if (compute_times) timed.times = times_of_work(context, best, request.compute_times);
+    decision.rank_groups = rank_map(decision.chosen, context.ranks_per_node);
     decision.predicted = prediction_of(context, batches, best, timed, compute_times);
     ChosenParts const parts{context, batches, best, loader};
     decision.rejected = rejected_micro_batches(parts, decision.chosen);

@@ -8,6 +8,7 @@
 #include "cli/text/text_table.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <vector>
@@ -118,6 +119,35 @@ std::string nccl_body(std::vector<plan::NcclSetting> settings, bool gpu) {
     return packed(items);
 }
 
+/// "tp 2: 0 1 | 2 3 | 2 more · inside a node"; of data parallelism alone nothing.
+std::string groups_body(std::vector<plan::RankGroups> const& map) {
+    constexpr int kGroupsShown = 2;
+    constexpr std::size_t kRanksShown = 4;
+    if (map.size() == 1 && map.front().name == "dp") return {};
+    std::string body;
+    for (plan::RankGroups const& kind : map) {
+        std::string groups;
+        for (int i = 0; i < std::min(kind.groups, kGroupsShown); ++i) {
+            auto ranks = plan::ranks_of(kind, i);
+            int const last = ranks.back();
+            bool const shortened = ranks.size() > kRanksShown + 1;
+            if (shortened) ranks.resize(kRanksShown - 1);
+            groups += fmt::format("{}{}{}", i == 0 ? "" : " | ", fmt::join(ranks, " "),
+                                  shortened ? fmt::format(" ... {}", last) : std::string());
+        }
+        if (kind.groups > kGroupsShown) {
+            groups += fmt::format(" | {} more", kind.groups - kGroupsShown);
+        }
+        std::string where = "inside a node";
+        if (kind.nodes > 1) {
+            where = fmt::format("over {} nodes", kind.nodes);
+            if (kind.at_once > 1) where += fmt::format(", {} share a node's links", kind.at_once);
+        }
+        body += packed({fmt::format("{} {}: {}", kind.name, kind.size, groups), where});
+    }
+    return body;
+}
+
 std::string layout_name(plan::LayoutPlan const& layout) {
     return fmt::format("tp {} · sp {} · {} · dp {}", layout.tp_size, layout.sp_size,
                        pipeline_name(layout), layout.dp_size);
@@ -133,7 +163,8 @@ std::string render_plan_header(PlanHeader const& header) {
 }
 
 std::string render_plan(plan::PlanDecision const& decision, PlanHeader const& header) {
-    std::string text = render_plan_header(header) + labelled("plan", plan_body(decision.chosen));
+    std::string text = render_plan_header(header) + labelled("plan", plan_body(decision.chosen)) +
+                       labelled("groups", groups_body(decision.rank_groups));
     if (decision.predicted.step_time_s > 0) {
         text += labelled("expect", expect_body(decision.predicted, header));
     }

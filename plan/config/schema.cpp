@@ -224,7 +224,7 @@ constexpr std::array kDataRows{
     SchemaRow{.section = "memory", .key = "gpu_memory_gib", .doc = "Memory of one GPU.",
               .unit = "GiB", .min = 0, .max = 1e5, .above_min = true},
     SchemaRow{.section = "memory", .key = "rank_memory_gib",
-              .doc = "Most that a rank's tensors (a GPU: and its context) may take; auto: its share.",
+              .doc = "Most that tensors of a rank (a GPU: and its context) take; auto: its share.",
               .unit = "GiB", .min = 0, .max = 1e5, .above_min = true},
 
     SchemaRow{.section = "optim", .key = "name", .doc = "Optimizer.", .choices = "adamw"},

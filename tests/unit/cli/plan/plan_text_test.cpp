@@ -72,6 +72,24 @@ TEST(PlanText, IsTheSketchedScreen) {
               "nccl     NCCL_IB_TC=106 (run file: stage1.toml:41)\n");
 }
 
+TEST(PlanText, RanksThatShareANetworkAreNamed) {
+    plan::PlanDecision d = decision();
+    d.chosen.tp_size = 8;
+    d.chosen.pp_size = 2;
+    d.chosen.dp_size = 8;
+    d.rank_groups = plan::rank_map(d.chosen, 8);
+    EXPECT_THAT(render_plan(d, header()),
+                HasSubstr("\ngroups   tp 8: 0 1 2 ... 7 | 8 9 10 ... 15 | 14 more · inside a node\n"
+                          "         dp 8: 0 8 16 ... 56 | 1 9 17 ... 57 | 14 more\n"
+                          "         over 8 nodes, 8 share a node's links\n"
+                          "         pp 2: 0 64 | 1 65 | 62 more\n"
+                          "         over 2 nodes, 8 share a node's links\n"));
+    expect_columns(render_plan(d, header()));
+    d.chosen.tp_size = d.chosen.pp_size = 1;
+    d.rank_groups = plan::rank_map(d.chosen, 8);
+    EXPECT_EQ(render_plan(d, header()).find("groups"), std::string::npos);
+}
+
 TEST(PlanText, ShortStepsAreInMilliseconds) {
     plan::PlanDecision d = decision();
     d.predicted.step_time_s = 0.0852;
