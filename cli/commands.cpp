@@ -54,6 +54,7 @@ std::vector<CommandSpec> command_table() {
         daemon_status_command(),
         daemon_stop_command(),
         config_show_command(),
+        explain_command(),
         completion_command(),
         completion_runs_command(),
         man_command(),  // hidden commands last

@@ -52,6 +52,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec daemon_status_command();
 [[nodiscard]] CommandSpec daemon_stop_command();
 [[nodiscard]] CommandSpec config_show_command();
+[[nodiscard]] CommandSpec explain_command();
 [[nodiscard]] CommandSpec completion_command();
 [[nodiscard]] CommandSpec completion_runs_command();  // hidden: called by the completion script
 [[nodiscard]] CommandSpec man_command();              // hidden: prints docs/man/osora.1

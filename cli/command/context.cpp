@@ -3,9 +3,12 @@
 
 #include "base/text/printable.hpp"
 #include "cli/command/exit_code.hpp"
+#include "cli/command/explanations.hpp"
 #include "cli/command/print.hpp"
 
 #include <fmt/format.h>
+
+#include <unistd.h>
 
 #include <cstdio>
 #include <system_error>
@@ -54,7 +57,11 @@ int fail(int exit_code, std::string_view message) {
 }
 
 int fail(Error const& error) {
-    return fail(exit_code_for(error.code), error.message);
+    int const code = fail(exit_code_for(error.code), error.message);
+    auto const id = explanation_of(error.code);
+    if (!id.empty() && ::isatty(STDERR_FILENO) == 1)
+        cli::print(stderr, "       osora explain {}\n", id);
+    return code;
 }
 
 int exit_code_for(Errc code) {

@@ -57,7 +57,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "bisect cancel completion config daemon data detect diff doctor exec-steps history init logs model nccl nodes plan probe rehearse report resume sample status submit topology tune validate watch whatif --help --version"
+        _osora_words "bisect cancel completion config daemon data detect diff doctor exec-steps explain history init logs model nccl nodes plan probe rehearse report resume sample status submit topology tune validate watch whatif --help --version"
         return
     fi
     case "$command:$previous" in
@@ -259,6 +259,7 @@ _osora() {
         "daemon status") _osora_words "--json --help" ;;
         "daemon stop") _osora_words "--json --help" ;;
         "config show") _osora_words "--origin --set --json --help" ;;
+        "explain") _osora_words "--json --help" ;;
         "completion") _osora_words "--json --help" ;;
         esac
         return
@@ -293,6 +294,7 @@ _osora() {
     "history export") _osora_runs ;;
     "history import") _osora_files ;;
     "config show") _osora_run_files ;;
+    "explain") : ;;
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
     "daemon") _osora_words "start status stop" ;;

@@ -88,6 +88,7 @@ TEST_F(Faults, AFailedRunSaysWhyAndWhatToDo) {
     EXPECT_EQ(ended.code, 1);
     EXPECT_THAT(ended.out, HasSubstr("\nfailed   rank 0 on node 0 exited with 14 (configuration)"));
     EXPECT_THAT(ended.out, HasSubstr("osora resume 1 continues · osora logs 1"));
+    EXPECT_THAT(ended.out, HasSubstr("osora explain E-configuration\n"));
     EXPECT_TRUE(all_gone("demo-0001"));
 }
 

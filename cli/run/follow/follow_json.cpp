@@ -1,8 +1,8 @@
 // JSON lines: an osora.event/1 for each event, an osora.progress/1 when there are new steps (at
 // most once a second), an osora.end/1 at the end.
 #include "base/text/printable.hpp"
+#include "cli/command/explanations.hpp"
 #include "cli/run/follow/follow_output.hpp"
-
 #include "cli/run/follow/node_table.hpp"
 #include "protocol/messages/message.hpp"
 
@@ -62,6 +62,7 @@ public:
                {"state", protocol::to_json(view.status.state)},
                {"verdict", protocol::to_json(view.status.verdict)},
                {"exit_code", view.status.exit_code},
+               {"id", explanation_of(view)},
                {"cause", lost.empty() ? std::string_view(view.status.cause) : lost},
                {"steps_done", view.steps_done},
                {"checkpoint_step", view.status.checkpoint_step},

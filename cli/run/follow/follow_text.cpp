@@ -3,6 +3,7 @@
 
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
+#include "cli/command/explanations.hpp"
 
 #include <fmt/format.h>
 
@@ -222,7 +223,10 @@ std::string summary(RunView const& view, Expected const& expected) {
                          word == "failed" ? fmt::format("osora logs {}", view.number) : "",
                          fmt::format("osora report {}", view.number)});
     }
-    return fmt::format("{:<8} {}\n{:<8} {}\n", word, first, "", second);
+    std::string const id(explanation_of(view));
+    std::string const third =
+        word == "failed" && !id.empty() ? fmt::format("{:<8} osora explain {}\n", "", id) : "";
+    return fmt::format("{:<8} {}\n{:<8} {}\n{}", word, first, "", second, third);
 }
 
 }  // namespace osora::cli

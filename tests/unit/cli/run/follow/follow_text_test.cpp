@@ -137,7 +137,8 @@ TEST(FollowText, SummaryOfAStoppedAndOfAFailedRun) {
     EXPECT_EQ(
         summary(view_of(records), {}),
         "failed   rank 0 on node 0 was killed by signal 9 · step 121 of 200\n"
-        "         no checkpoint · osora resume 42 continues · osora logs 42 · osora report 42\n");
+        "         no checkpoint · osora resume 42 continues · osora logs 42 · osora report 42\n"
+        "         osora explain E-node\n");
 }
 
 TEST(FollowText, ExpectedComesFromThePlan) {
