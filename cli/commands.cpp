@@ -1,5 +1,6 @@
 // The command table: a new command is one line here.
 #include "cli/command/commands.hpp"
+#include "cli/data/data_index_command.hpp"
 
 namespace osora::cli {
 
@@ -27,6 +28,7 @@ std::vector<CommandSpec> command_table() {
         nccl_predict_command(),
         data_bench_command(),
         data_check_command(),
+        data_index_command(),
         sample_command(),
         model_forward_command(),
         model_merge_command(),
