@@ -1,6 +1,5 @@
 // The command table: a new command is one line here.
 #include "cli/command/commands.hpp"
-#include "cli/data/data_index_command.hpp"
 
 namespace osora::cli {
 

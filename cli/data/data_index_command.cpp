@@ -1,5 +1,5 @@
 // osora data index: reads the headers of all clips with osora-clips, once.
-#include "cli/data/data_index_command.hpp"
+#include "cli/command/commands.hpp"
 
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
@@ -7,6 +7,7 @@
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
 #include "cli/command/worker_output.hpp"
+#include "cli/data/new_file_option.hpp"
 #include "plan/buckets/clip_columns.hpp"
 #include "protocol/clip_index.hpp"
 
@@ -14,7 +15,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 #include <utility>
 
@@ -23,17 +23,6 @@ namespace {
 
 constexpr int kIndexDeadlineMax = 86'400, kIndexWorkersMax = 1024;
 constexpr std::size_t kFailuresShown = 20, kKindsShown = 4;
-
-/// Checked before hours of work, not after.
-Result<void> check_new_file(std::string_view option, std::string const& file) {
-    std::error_code ignored;
-    bool const a_folder = std::filesystem::is_directory(file, ignored);
-    auto const folder = std::filesystem::absolute(file, ignored).parent_path();
-    if (!file.empty() && !a_folder && std::filesystem::is_directory(folder, ignored)) return {};
-    return invalid(fmt::format("{} {}: {}", option, file,
-                               a_folder ? "is a folder; give the name of a file"
-                                        : "there is no folder " + folder.string()));
-}
 
 Result<protocol::ClipIndexRequest> index_request(Arguments const& arguments) {
     protocol::ClipIndexRequest request;

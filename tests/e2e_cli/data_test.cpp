@@ -3,6 +3,8 @@
 #include "tests/e2e_cli/cli_fixture.hpp"
 #include "tests/unit/worker/data/clips.hpp"
 
+#include <sys/stat.h>
+
 namespace osora::e2e_cli {
 namespace {
 
@@ -196,6 +198,12 @@ TEST_F(Data, IndexSaysWhatIsWrong) {
                    "not an index of osora");
     expect_refused({"data", "index", "--manifest", "one.csv", "--out", "one.csv"},
                    "is the manifest itself");
+    ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+    expect_refused({"data", "index", "--manifest", "one.csv", "--out", "pipe"},
+                   "is no regular file");
+    expect_refused({"data", "check", "--manifest", "one.csv", "--quarantine", "pipe"},
+                   "is no regular file");
+    EXPECT_TRUE(std::filesystem::is_fifo(folder_ / "pipe"));  // a device would be replaced, too
 }
 
 }  // namespace

@@ -102,10 +102,8 @@ Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& reques
     auto const take = [&](InOrderPiece const& piece) {
         ListedClip const& listed = clips[piece.index];
         if (auto& fault = slots[piece.slot]) {
-            answer.damaged.push_back({.line = listed.clip.line,
-                                      .path = listed.name,
-                                      .kind = std::move(fault->kind),
-                                      .reason = std::move(fault->reason)});
+            answer.damaged.push_back(
+                damaged_clip(listed.clip.line, listed.name, std::move(*fault)));
         }
         return true;
     };

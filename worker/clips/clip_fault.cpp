@@ -1,5 +1,8 @@
 #include "worker/clips/clip_fault.hpp"
 
+#include "base/text/printable.hpp"
+#include "base/text/utf8.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -45,6 +48,16 @@ ClipFault fault_of(Error const& error, std::string const& path, double deadline_
     std::string const text = text_at_start(path);
     if (!text.empty()) return {"damaged", fmt::format("no video but text: \"{}\"", text)};
     return {"damaged", error.message};
+}
+
+protocol::DamagedClip damaged_clip(int line, std::string const& name, ClipFault fault) {
+    auto const said = [](std::string text) {
+        return is_utf8(text) ? std::move(text) : printable(text);
+    };
+    return {.line = line,
+            .path = said(name),
+            .kind = std::move(fault.kind),
+            .reason = said(std::move(fault.reason))};
 }
 
 }  // namespace osora::worker

@@ -4,6 +4,7 @@
 
 #include "base/files/files.hpp"
 #include "base/text/units.hpp"
+#include "base/text/utf8.hpp"
 #include "worker/clips/clip_fault.hpp"
 #include "worker/clips/in_order.hpp"
 #include "worker/clips/index_file.hpp"
@@ -203,13 +204,13 @@ public:
         protocol::ClipIndexRow const* row = made.kept != nullptr ? made.kept : &made.read;
         if (made.fault) {
             row = nullptr;
-            answer_.failures.push_back({.line = listed.clip.line,
-                                        .path = listed.name,
-                                        .kind = made.fault->kind,
-                                        .reason = made.fault->reason});
+            answer_.failures.push_back(
+                damaged_clip(listed.clip.line, listed.name, std::move(*made.fault)));
         } else {
             ++(made.kept != nullptr ? answer_.kept : answer_.read);
-            if (made.kept == nullptr) OSORA_TRY_VOID(index_.append(*row));
+            // JSON cannot hold other paths: their clips are read each time.
+            bool const storable = is_utf8(row->path);
+            if (made.kept == nullptr && storable) OSORA_TRY_VOID(index_.append(*row));
             summary_.add(*row);
         }
         bool const listable = listed.fault.empty();

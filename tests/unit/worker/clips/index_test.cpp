@@ -181,6 +181,20 @@ TEST_F(Index, ACutOrChangedLineCostsOnlyItsClip) {
     EXPECT_EQ(index("path\na.mp4\n")->read, 1);
 }
 
+TEST_F(Index, NamesThatAreNotUtf8AreReadEachTime) {
+    std::string const name = "\xff\xfe.mp4";
+    std::filesystem::copy_file(folder_.file("a.mp4"), folder_.file(name));
+    for (int i = 0; i < 2; ++i) {
+        auto const done = index("path\na.mp4\n" + name + "\n\xffnone.mp4\n");
+        ASSERT_TRUE(done) << done.error().message;
+        EXPECT_EQ(done->read, i == 0 ? 2 : 1);
+        EXPECT_EQ(done->damaged_lines, 0);
+        ASSERT_EQ(done->failures.size(), 1u);
+        EXPECT_EQ(done->failures[0].path, "?none.mp4");
+        EXPECT_THAT(read_all(folder_.file("out.csv")), HasSubstr(name + ",,25,64,96,"));
+    }
+}
+
 TEST_F(Index, RefusesFilesThatAreNoIndexOfIt) {
     std::string const file = folder_.file("clips.csv.index");
     for (auto const& [content, said] : std::vector<std::pair<std::string, std::string>>{
