@@ -27,6 +27,7 @@ std::vector<CommandSpec> command_table() {
         nccl_predict_command(),
         data_bench_command(),
         data_check_command(),
+        data_index_command(),
         sample_command(),
         model_forward_command(),
         model_merge_command(),

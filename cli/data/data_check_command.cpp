@@ -6,19 +6,17 @@
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
 #include "cli/command/worker_output.hpp"
+#include "cli/data/new_file_option.hpp"
 #include "plan/buckets/clip_columns.hpp"
 #include "protocol/clip_requests.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <thread>
 
 namespace osora::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int kDeadlineMax = 86'400, kCheckWorkersMax = 1024;
 constexpr std::size_t kShownMax = 20;
@@ -36,18 +34,6 @@ Result<protocol::ClipCheckRequest> check_request(Arguments const& arguments) {
     auto const cores = static_cast<int>(std::thread::hardware_concurrency());
     request.workers = workers.value_or(std::clamp(cores, 1, kCheckWorkersMax));
     return request;
-}
-
-/// Checked before hours of work, not after.
-Result<void> check_place(std::string const& quarantine) {
-    auto const folder = fs::absolute(quarantine).parent_path();
-    std::error_code ignored;
-    bool const a_folder = fs::is_directory(quarantine, ignored);
-    if (!quarantine.empty() && !a_folder && fs::is_directory(folder, ignored)) return {};
-    return Error{Errc::invalid_input,
-                 fmt::format("--quarantine {}: {}", quarantine,
-                             a_folder ? "is a folder; give the name of a file"
-                                      : "there is no folder " + folder.string())};
 }
 
 std::string quarantine_csv(protocol::ClipCheck const& check) {
@@ -88,7 +74,7 @@ int run_data_check(Context const& context, Arguments const& arguments) {
     if (request.has_error()) return fail(kExitUsage, request.error().message);
     auto const quarantine = arguments.value("--quarantine");
     if (quarantine) {
-        auto const place = check_place(*quarantine);
+        auto const place = check_new_file("--quarantine", *quarantine);
         if (place.has_error()) return fail(kExitUsage, place.error().message);
     }
     auto const answer =

@@ -51,7 +51,7 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "data bench" | "data check" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "plan evaluate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "data bench" | "data check" | "data index" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "plan evaluate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
@@ -138,6 +138,12 @@ _osora() {
     "data check:--quarantine") _osora_files; return ;;
     "data check:--deadline") :; return ;;
     "data check:--workers") :; return ;;
+    "data index:--manifest") _osora_files; return ;;
+    "data index:--columns") :; return ;;
+    "data index:--out") _osora_files; return ;;
+    "data index:--index") _osora_files; return ;;
+    "data index:--deadline") :; return ;;
+    "data index:--workers") :; return ;;
     "sample:--frames") :; return ;;
     "sample:--size") :; return ;;
     "sample:--steps") :; return ;;
@@ -232,6 +238,7 @@ _osora() {
         "nccl predict") _osora_words "--collective --ranks --nodes --size --samples --graphs --topo --nccl-version --json --help" ;;
         "data bench") _osora_words "--manifest --columns --frames --stride --start --size --workers --json --help" ;;
         "data check") _osora_words "--manifest --columns --full --quarantine --deadline --workers --json --help" ;;
+        "data index") _osora_words "--manifest --columns --out --index --deadline --workers --json --help" ;;
         "sample") _osora_words "--frames --size --steps --cfg-scale --seed --fps --embeddings --ema --no-ema --vae --vae-weights --weights --out --json --help" ;;
         "model forward") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "model merge") _osora_words "--weights --adapter --out --json --help" ;;
@@ -298,7 +305,7 @@ _osora() {
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
     "daemon") _osora_words "start status stop" ;;
-    "data") _osora_words "bench check" ;;
+    "data") _osora_words "bench check index" ;;
     "model") _osora_words "forward merge train-step" ;;
     "nccl") _osora_words "advise env fit model predict" ;;
     "topology") _osora_words "diff import show" ;;

@@ -1,7 +1,9 @@
-// osora data bench and check as a user types them: text, JSON, exit codes.
-#include "protocol/clip_requests.hpp"
+// osora data bench, check and index as a user types them: text, JSON, exit codes.
+#include "protocol/clip_index.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 #include "tests/unit/worker/data/clips.hpp"
+
+#include <sys/stat.h>
 
 namespace osora::e2e_cli {
 namespace {
@@ -152,6 +154,56 @@ TEST_F(Data, CheckListsWhatCannotBeUsed) {
     expect_refused({"data", "check", "--manifest", "none.csv"}, "none.csv");
     expect_refused({"data", "check", "--manifest", "one.csv", "--quarantine", "no/such/q.csv"},
                    "there is no folder");
+}
+
+TEST_F(Data, IndexFillsAListThatCheckAccepts) {
+    std::vector<std::string> const words{"data",    "index", "--manifest",
+                                         "one.csv", "--out", "f.csv"};
+    auto const first = osora(words);
+    EXPECT_EQ(first.code, 0) << first.err;
+    EXPECT_THAT(first.out, HasSubstr("2 clips indexed in "));
+    EXPECT_THAT(first.out, HasSubstr("codecs      h264 2"));
+    EXPECT_THAT(first.out, HasSubstr("list   f.csv (8 cells filled)"));
+    EXPECT_EQ(first.err, "");  // progress is for terminals
+    for (auto const& line : lines_of(first.out)) EXPECT_LE(line.size(), 80u) << line;
+    EXPECT_EQ(content_of(folder_ / "f.csv"),
+              "path,text,num_frames,height,width,aspect_ratio,resolution,fps\n"
+              "a.mp4,,25,64,96,0.6666666666666666,6144,25\n"
+              "a.mp4,,25,64,96,0.6666666666666666,6144,25\n");
+    EXPECT_EQ(osora({"data", "check", "--manifest", "f.csv"}).code, 0);
+
+    auto again = words;
+    again.push_back("--json");
+    auto const kept = osora(again);
+    auto const index = protocol::decode<protocol::ClipIndex>(kept.out);
+    ASSERT_TRUE(index.has_value()) << kept.out;
+    EXPECT_EQ(index->schema, "osora.data_index/1");
+    EXPECT_EQ(index->kept, 2);
+    EXPECT_EQ(index->read, 0);
+
+    auto const bad = osora({"data", "index", "--manifest", "bad.csv", "--index", "i"});
+    EXPECT_EQ(bad.code, 1) << bad.err;
+    EXPECT_THAT(bad.out, HasSubstr("2 rows could not be read"));
+    EXPECT_THAT(bad.out, HasSubstr("line 3     empty.mp4\n    empty: the file is empty"));
+    EXPECT_THAT(bad.out, HasSubstr("missing: no such file"));
+}
+
+TEST_F(Data, IndexSaysWhatIsWrong) {
+    expect_refused({"data", "index"}, "give --manifest CSV");
+    expect_refused({"data", "index", "--manifest", "none.csv"}, "none.csv");
+    expect_refused({"data", "index", "--manifest", "one.csv", "--out", "no/such.csv"},
+                   "there is no folder");
+    expect_refused({"data", "index", "--manifest", "one.csv", "--index", "."}, "is a folder");
+    expect_refused({"data", "index", "--manifest", "one.csv", "--index", "bad.csv"},
+                   "not an index of osora");
+    expect_refused({"data", "index", "--manifest", "one.csv", "--out", "one.csv"},
+                   "is the manifest itself");
+    ASSERT_EQ(mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+    expect_refused({"data", "index", "--manifest", "one.csv", "--out", "pipe"},
+                   "is no regular file");
+    expect_refused({"data", "check", "--manifest", "one.csv", "--quarantine", "pipe"},
+                   "is no regular file");
+    EXPECT_TRUE(std::filesystem::is_fifo(folder_ / "pipe"));  // a device would be replaced, too
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // check.
 #include "worker/clips/check.hpp"
 
+#include "worker/clips/clip_fault.hpp"
 #include "worker/clips/in_order.hpp"
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/listed_size.hpp"
@@ -10,10 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <vector>
 
@@ -21,45 +19,6 @@ namespace osora::worker {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-struct Fault {
-    std::string kind, reason;
-};
-
-/// The beginning of a file that is text: a page of an error, a pointer of git-lfs.
-std::string text_at_start(std::string const& path) {
-    std::array<char, 40> bytes{};
-    std::ifstream file(path, std::ios::binary);
-    file.read(bytes.data(), bytes.size());
-    std::string_view const start(bytes.data(), static_cast<std::size_t>(file.gcount()));
-    auto const is_text = [](char c) {
-        return (c >= ' ' && c <= '~') || c == '\n' || c == '\r' || c == '\t';
-    };
-    if (start.size() < 8 || !std::ranges::all_of(start, is_text)) return {};
-    return std::string(start.substr(0, start.find_first_of("\r\n")));
-}
-
-Fault fault_of(Error const& error, std::string const& path, double deadline_s) {
-    std::error_code ignored;
-    switch (error.code) {
-        case Errc::not_found:
-            return {"missing", "no such file"};
-        case Errc::io:
-            return {"unreadable", error.message};
-        case Errc::timed_out:
-            return {"slow", fmt::format("not done in {} s; --deadline gives more", deadline_s)};
-        case Errc::out_of_memory:
-            return {"too_large", error.message};
-        default:
-            break;
-    }
-    // To open a pipe would wait for its writer.
-    if (!std::filesystem::is_regular_file(path, ignored)) return {"damaged", error.message};
-    if (std::filesystem::file_size(path, ignored) == 0) return {"empty", "the file is empty"};
-    std::string const text = text_at_start(path);
-    if (!text.empty()) return {"damaged", fmt::format("no video but text: \"{}\"", text)};
-    return {"damaged", error.message};
-}
 
 /// One clip, with one deadline for all that is done.
 class ClipChecker {
@@ -70,12 +29,12 @@ public:
           until_(Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                     std::chrono::duration<double>(request.deadline_s))) {}
 
-    [[nodiscard]] std::optional<Fault> fault() const {
+    [[nodiscard]] std::optional<ClipFault> fault() const {
         auto const facts = decoder().probe(clip_.path);
         if (facts.has_error()) return named_fault(facts.error());
         if (facts->num_frames < clip_.num_frames) {
-            return Fault{"short", fmt::format("it has {} frames, the row says {}",
-                                              facts->num_frames, clip_.num_frames)};
+            return ClipFault{"short", fmt::format("it has {} frames, the row says {}",
+                                                  facts->num_frames, clip_.num_frames)};
         }
         if (auto const size = size_fault(*facts)) return size;
         for (FrameWindow const& window : windows(facts->num_frames)) {
@@ -87,12 +46,12 @@ public:
 
 private:
     /// Lists that ffprobe or PyAV made have the stored size; buckets go by the displayed one.
-    [[nodiscard]] std::optional<Fault> size_fault(ClipFacts const& facts) const {
+    [[nodiscard]] std::optional<ClipFault> size_fault(ClipFacts const& facts) const {
         if (clip_.height == 0 || clip_.width == 0) return std::nullopt;
         auto differs =
             size_difference({.height = clip_.height, .width = clip_.width}, sizes_of(facts));
         if (differs.empty()) return std::nullopt;
-        return Fault{"size", std::move(differs)};
+        return ClipFault{"size", std::move(differs)};
     }
 
     [[nodiscard]] std::vector<FrameWindow> windows(int frames) const {
@@ -108,7 +67,7 @@ private:
         return ClipDecoder({.deadline_s = std::max(0.0, left.count())});
     }
 
-    [[nodiscard]] Fault named_fault(Error const& error) const {
+    [[nodiscard]] ClipFault named_fault(Error const& error) const {
         return fault_of(error, clip_.path, request_.deadline_s);
     }
 
@@ -131,22 +90,20 @@ Result<void> check_request(protocol::ClipCheckRequest const& request) {
 Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& request) {
     OSORA_TRY_VOID(check_request(request));
     OSORA_TRY(std::vector<ListedClip> const clips, list_clips(request.manifest, request.columns));
-    std::vector<std::optional<Fault>> slots(in_order_slots(request.workers));
+    std::vector<std::optional<ClipFault>> slots(in_order_slots(request.workers));
     protocol::ClipCheck answer{.mode = request.full ? "full" : "quick",
                                .checked = static_cast<std::int64_t>(clips.size()),
                                .damaged = {}};
     auto const make = [&](InOrderPiece const& piece) {
         ListedClip const& listed = clips[piece.index];
         slots[piece.slot] = listed.fault.empty() ? ClipChecker(listed.clip, request).fault()
-                                                 : Fault{"row", listed.fault};
+                                                 : ClipFault{"row", listed.fault};
     };
     auto const take = [&](InOrderPiece const& piece) {
         ListedClip const& listed = clips[piece.index];
         if (auto& fault = slots[piece.slot]) {
-            answer.damaged.push_back({.line = listed.clip.line,
-                                      .path = listed.name,
-                                      .kind = std::move(fault->kind),
-                                      .reason = std::move(fault->reason)});
+            answer.damaged.push_back(
+                damaged_clip(listed.clip.line, listed.name, std::move(*fault)));
         }
         return true;
     };

@@ -27,6 +27,10 @@ Result<ClipFacts> ClipDecoder::probe(std::string const& path) {
     return probe_clip(path, limits_);
 }
 
+Result<ClipSurvey> ClipDecoder::survey(std::string const& path) {
+    return survey_clip(path, limits_);
+}
+
 Result<PictureSizes> ClipDecoder::probe_sizes(std::string const& path) {
     return osora::worker::probe_sizes(path, limits_);
 }

@@ -58,6 +58,7 @@ struct DecodeCounts {
 };
 
 class Scaler;
+struct ClipSurvey;  // worker/data/frames/clip_survey.hpp
 
 class ClipDecoder {
 public:
@@ -69,6 +70,10 @@ public:
     /// Reads container and stream headers, and packets only if the container does not give the
     /// number of frames.
     [[nodiscard]] Result<ClipFacts> probe(std::string const& path);
+
+    /// What probe() reads, and the packets. The frames are counted by the same rules. Errors as
+    /// decode().
+    [[nodiscard]] Result<ClipSurvey> survey(std::string const& path);
 
     /// Headers only.
     [[nodiscard]] Result<PictureSizes> probe_sizes(std::string const& path);

@@ -21,6 +21,8 @@ public:
     [[nodiscard]] bool has_index() const;
     /// A single picture (png, jpeg, ...), not a video of one frame.
     [[nodiscard]] bool is_image() const;
+    /// FFmpeg's name of the format.
+    [[nodiscard]] std::string container() const { return context_->iformat->name; }
 
     /// The next packet of the stream; false at the end of the file.
     [[nodiscard]] Result<bool> read(AVPacket& packet);

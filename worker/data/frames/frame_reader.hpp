@@ -3,6 +3,7 @@
 #pragma once
 
 #include "worker/data/frames/av_handles_internal.hpp"
+#include "worker/data/frames/clip_survey.hpp"
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/frames/demux.hpp"
 #include "worker/data/frames/frame_table.hpp"
@@ -28,6 +29,9 @@ using FrameSink = std::function<Result<void>(int index, AVFrame& frame)>;
 
 /// Information from the file's headers (and packets, if they must be counted).
 [[nodiscard]] Result<ClipFacts> probe_clip(std::string const& path, DecodeLimits const& limits);
+
+/// The same, and its packets.
+[[nodiscard]] Result<ClipSurvey> survey_clip(std::string const& path, DecodeLimits const& limits);
 
 /// Of its pictures only.
 [[nodiscard]] Result<PictureSizes> probe_sizes(std::string const& path, DecodeLimits const& limits);

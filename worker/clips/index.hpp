@@ -1,0 +1,15 @@
+// `osora data index`: reads headers and packets of all clips of a manifest, once.
+#pragma once
+
+#include "base/result.hpp"
+#include "protocol/clip_index.hpp"
+
+namespace osora::worker {
+
+/// Reads the clips that the index does not have, or that have another size or mtime, and adds them
+/// to it; writes `out`. A clip that cannot be read is in `failures`, and is tried again the next
+/// time. Errors: of the manifest (not_found, io, invalid_input), of the index and `out` (busy, io,
+/// out_of_space, invalid_input).
+[[nodiscard]] Result<protocol::ClipIndex> index_clips(protocol::ClipIndexRequest const& request);
+
+}  // namespace osora::worker
