@@ -51,7 +51,7 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "data bench" | "data check" | "data index" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "plan evaluate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "data bench" | "data check" | "data index" | "data plan" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "plan evaluate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
@@ -144,6 +144,9 @@ _osora() {
     "data index:--index") _osora_files; return ;;
     "data index:--deadline") :; return ;;
     "data index:--workers") :; return ;;
+    "data plan:--csv") _osora_files; return ;;
+    "data plan:--stage") :; return ;;
+    "data plan:--set") _osora_keys; return ;;
     "sample:--frames") :; return ;;
     "sample:--size") :; return ;;
     "sample:--steps") :; return ;;
@@ -239,6 +242,7 @@ _osora() {
         "data bench") _osora_words "--manifest --columns --frames --stride --start --size --workers --json --help" ;;
         "data check") _osora_words "--manifest --columns --full --quarantine --deadline --workers --json --help" ;;
         "data index") _osora_words "--manifest --columns --out --index --deadline --workers --json --help" ;;
+        "data plan") _osora_words "--csv --stage --list-only --set --json --help" ;;
         "sample") _osora_words "--frames --size --steps --cfg-scale --seed --fps --embeddings --ema --no-ema --vae --vae-weights --weights --out --json --help" ;;
         "model forward") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "model merge") _osora_words "--weights --adapter --out --json --help" ;;
@@ -285,6 +289,7 @@ _osora() {
     "logs") _osora_runs ;;
     "cancel") _osora_runs ;;
     "resume") _osora_runs ;;
+    "data plan") _osora_run_files ;;
     "sample") _osora_runs ;;
     "topology show") _osora_files ;;
     "topology diff") _osora_files ;;
@@ -305,7 +310,7 @@ _osora() {
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
     "daemon") _osora_words "start status stop" ;;
-    "data") _osora_words "bench check index" ;;
+    "data") _osora_words "bench check index plan" ;;
     "model") _osora_words "forward merge train-step" ;;
     "nccl") _osora_words "advise env fit model predict" ;;
     "topology") _osora_words "diff import show" ;;

@@ -15,8 +15,6 @@
 namespace osora::plan {
 namespace {
 
-constexpr double kAreaShareMin = 0.8;  // of the entry's area (Open-Sora's `approx`)
-
 bool is_probability(double value) {
     return value > 0.0 && value <= 1.0;
 }

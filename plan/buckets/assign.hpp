@@ -13,6 +13,9 @@
 
 namespace osora::plan {
 
+/// Of an entry's area: a clip needs as many pixels (Open-Sora's `approx`).
+inline constexpr double kAreaShareMin = 0.8;
+
 /// The properties of a clip that decide its bucket.
 struct ClipShape {
     int num_frames = 0;  // 1: an image
@@ -61,7 +64,7 @@ public:
     /// Shapes of all rows.
     [[nodiscard]] std::size_t shape_count() const;
 
-    /// Whether the clip is large and long enough for a row (area >= 0.8 x the row's).
+    /// Whether the clip is large and long enough for a row (area >= kAreaShareMin x the row's).
     [[nodiscard]] bool fits(ClipShape const& clip, std::size_t row) const;
     /// Draws the row that the clip trains in; nullopt: none.
     [[nodiscard]] std::optional<std::size_t> draw_row(ClipShape const& clip,

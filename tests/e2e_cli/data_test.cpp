@@ -1,4 +1,4 @@
-// osora data bench, check and index as a user types them: text, JSON, exit codes.
+// osora data bench, check, index and plan as a user types them: text, JSON, exit codes.
 #include "protocol/clip_index.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 #include "tests/unit/worker/data/clips.hpp"
@@ -204,6 +204,92 @@ TEST_F(Data, IndexSaysWhatIsWrong) {
     expect_refused({"data", "check", "--manifest", "one.csv", "--quarantine", "pipe"},
                    "is no regular file");
     EXPECT_TRUE(std::filesystem::is_fifo(folder_ / "pipe"));  // a device would be replaced, too
+}
+
+class DataPlan : public Cli {
+protected:
+    void SetUp() override {
+        Cli::SetUp();
+        write_run_file(10);
+        write("a.mp4", "no clip is opened");
+        write("clips.csv",
+              "path,text,num_frames,height,width,fps\n"
+              "a.mp4,\"x, y\",250,64,96,25\n"
+              "a.mp4,,3,64,96,25\n"
+              "a.mp4,,25,16,16,25\n"
+              "a.mp4,,,64,96,25\n"
+              "\"no\tne.mp4\",,25,64,96,25\n"
+              "a.mp4,1\n");
+    }
+    protocol::json::object plan_json(std::vector<std::string> const& more, int code) {
+        std::vector<std::string> words{"data", "plan", "run.toml", "--json"};
+        words.insert(words.end(), more.begin(), more.end());
+        auto const ended = osora(words);
+        EXPECT_EQ(ended.code, code) << ended.err;
+        auto const json = protocol::parse_json(ended.out);
+        return json ? json->as_object() : protocol::json::object();
+    }
+    void expect_refused(std::vector<std::string> const& more, std::string const& error) {
+        std::vector<std::string> words{"data", "plan"};
+        words.insert(words.end(), more.begin(), more.end());
+        auto const ended = osora(words);
+        EXPECT_EQ(ended.code, 2) << ended.out;
+        EXPECT_THAT(ended.err, HasSubstr(error));
+    }
+};
+
+TEST_F(DataPlan, SaysWhatBecomesOfEachClip) {
+    auto const ended = osora({"data", "plan", "run.toml", "--csv", "plan.csv"});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_TRUE(ended.out.starts_with("1 of 6 clips in a bucket, 5 left out\n")) << ended.out;
+    for (auto const& line : lines_of(ended.out)) {
+        if (!line.starts_with("  osora data index")) {  // has the whole path
+            EXPECT_LE(line.size(), 80u) << line;
+        }
+    }
+    for (char const* const said :
+         {"32 x 4 frames", "10.0 s", "line 3     a.mp4\n    short: it has 3 frames",
+          "small: it has 16 x 16 = 256 pixels; 32 x 4 frames needs 820",
+          "unknown: the row does not say num_frames", "line 6     no?ne.mp4\n    missing: no such",
+          "row: it has 2 fields, the header has 6", "osora data index --manifest ",
+          "list  plan.csv"})
+        EXPECT_THAT(ended.out, HasSubstr(said));
+    auto const rows = lines_of(content_of(folder_ / "plan.csv"));
+    ASSERT_EQ(rows.size(), 7u);
+    EXPECT_EQ(rows[1], "a.mp4,2,32,4,28,40,2,0,91,64,1,,,");
+    EXPECT_EQ(rows[2], "a.mp4,3,,,,,,,,,,,short,it has 3 frames; 32 x 4 frames needs 4");
+}
+
+TEST_F(DataPlan, ItsJsonHasTheSums) {
+    auto const plan = plan_json({}, 0);
+    EXPECT_EQ(plan.at("schema"), "osora.data_plan/1");
+    EXPECT_EQ(plan.at("rows").to_number<int>(), 6);
+    EXPECT_EQ(plan.at("used").to_number<int>(), 1);
+    EXPECT_NEAR(plan.at("hours").to_number<double>(), 10.0 / 3600, 1e-9);
+    EXPECT_EQ(plan.at("left_out").as_object().size(), 5u);
+    EXPECT_EQ(plan.at("left_out_clips").at(3).at("path"), "no\tne.mp4");
+    auto const unseen = plan_json({"--list-only"}, 0);
+    EXPECT_EQ(unseen.at("used").to_number<int>(), 2);
+    auto const longer = plan_json({"--set", "bucket=[{resolution=\"32\", num_frames=400}]"}, 3);
+    EXPECT_EQ(longer.at("used").to_number<int>(), 0);
+    EXPECT_EQ(longer.at("empty_buckets").as_array().size(), 1u);
+    write("clips.csv", "path,num_frames,height,width\na.mp4,25,16,16\n");
+    EXPECT_EQ(plan_json({}, 1).at("left_out").at("small").to_number<int>(), 1);
+}
+
+TEST_F(DataPlan, SaysWhatIsWrong) {
+    expect_refused({}, "RUN.toml");
+    expect_refused({"none.toml"}, "none.toml");
+    expect_refused({"run.toml", "--csv", "no/such.csv"}, "there is no folder");
+    expect_refused({"run.toml", "--csv", "clips.csv"}, "is the list itself");
+    expect_refused({"run.toml", "--stage", "0"}, "has no [[stage]]");
+    expect_refused({"run.toml", "--set", "run.job=\"probe\""}, "puts no clips into buckets");
+    expect_refused({"run.toml", "--set", "data.columns={path=\"video\"}"},
+                   "path is \"video\", and there is no such column");
+    write("clips.csv", "path\n");
+    expect_refused({"run.toml"}, "lists no clip");
+    std::filesystem::remove(folder_ / "clips.csv");
+    expect_refused({"run.toml"}, "clips.csv");
 }
 
 }  // namespace

@@ -3,16 +3,14 @@
 
 #include "base/files/files.hpp"
 #include "base/text/csv.hpp"
-#include "base/text/text.hpp"
 #include "plan/buckets/hash.hpp"
-#include "plan/buckets/list_reader.hpp"
+#include "plan/buckets/list_rows.hpp"
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/listed_size.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -20,95 +18,7 @@
 namespace osora::worker {
 namespace {
 
-using plan::ClipColumn;
-
 constexpr std::int64_t kManifestBytesMax = std::int64_t{1} << 30;
-
-class RowReader {
-public:
-    explicit RowReader(plan::ListReader const& list)
-        : places_(list.places()), width_(list.width()), separator_(list.separator()) {}
-    void start_at(std::filesystem::path folder) { folder_ = std::move(folder); }
-
-    [[nodiscard]] ListedClip read(CsvRow const& row) const {
-        ListedClip listed{.clip = {}, .name = field(row, ClipColumn::path), .fault = {}};
-        auto clip = clip_of(row);
-        if (clip) {
-            listed.clip = std::move(*clip);
-        } else {
-            listed.clip.line = row.line;
-            listed.clip.path = path_of(row);
-            listed.fault = clip.error().message;
-        }
-        return listed;
-    }
-
-    /// For a row of several lines: whether an unclosed quote swallowed the next rows.
-    [[nodiscard]] bool took_others(CsvRow const& row) const {
-        if (!row.fault.empty() || row.last_line == row.line) return false;
-        if (row.fields.size() != width_) return true;
-        return std::ranges::any_of(row.fields, [this](std::string const& each) {
-            return std::ranges::any_of(behind_line_ends(each),
-                                       [this](auto line) { return is_row(line); });
-        });
-    }
-
-private:
-    static std::vector<std::string_view> behind_line_ends(std::string_view field) {
-        auto lines = split(field, '\n');
-        lines.erase(lines.begin());
-        return lines;
-    }
-
-    /// Whether a line inside a caption is really a row: it has a clip's name in the path column.
-    [[nodiscard]] bool is_row(std::string_view line) const {
-        constexpr std::array<std::string_view, 14> kEndings{
-            ".mp4", ".mkv", ".webm", ".mov", ".avi",  ".m4v",  ".ts",
-            ".flv", ".gif", ".png",  ".jpg", ".jpeg", ".webp", ".mpg"};
-        auto const parts = split(line, separator_);
-        std::size_t const place = *places_[ClipColumn::path];
-        if (parts.size() < 2 || place >= parts.size()) return false;
-        std::string const name = lower(trimmed(parts[place]));
-        return std::ranges::any_of(kEndings,
-                                   [&](std::string_view ending) { return name.ends_with(ending); });
-    }
-
-    [[nodiscard]] std::string field(CsvRow const& row, ClipColumn::Place column) const {
-        auto const& place = places_[column];
-        return place && *place < row.fields.size() ? row.fields[*place] : std::string();
-    }
-
-    [[nodiscard]] std::string path_of(CsvRow const& row) const {
-        std::string const name = field(row, ClipColumn::path);
-        return name.empty() ? name : (folder_ / name).lexically_normal().string();
-    }
-
-    [[nodiscard]] Result<Clip> clip_of(CsvRow const& row) const {
-        if (!row.fault.empty()) return Error{Errc::invalid_input, row.fault};
-        if (row.fields.size() != width_) {
-            return Error{Errc::invalid_input, fmt::format("it has {} fields, the header has {}",
-                                                          row.fields.size(), width_)};
-        }
-        Clip clip{.path = path_of(row), .text = field(row, ClipColumn::text), .line = row.line};
-        if (clip.path.empty()) return Error{Errc::invalid_input, "the path is empty"};
-        OSORA_TRY(clip.num_frames, count(row, ClipColumn::num_frames));
-        OSORA_TRY(clip.height, count(row, ClipColumn::height));
-        OSORA_TRY(clip.width, count(row, ClipColumn::width));
-        auto const name = plan::kClipColumns[ClipColumn::fps];
-        OSORA_TRY(clip.fps, plan::listed_number(name, field(row, ClipColumn::fps), commas()));
-        return clip;
-    }
-
-    [[nodiscard]] Result<int> count(CsvRow const& row, ClipColumn::Place column) const {
-        return plan::listed_count(plan::kClipColumns[column], field(row, column), commas());
-    }
-    [[nodiscard]] bool commas() const { return separator_ != ','; }
-
-    plan::ColumnPlaces places_;
-    std::size_t width_;
-    char separator_;
-    std::filesystem::path folder_;
-};
 
 bool says_all(Clip const& clip) {
     bool const sized = clip.num_frames > 0 && clip.height > 0 && clip.width > 0;
@@ -134,52 +44,16 @@ Result<void> fill_gaps(ClipDecoder& decoder, Clip& clip) {
     return {};
 }
 
-Error no_clip() {
-    return {Errc::invalid_input, "it lists no clip; add one line a clip below the header"};
-}
-
-/// What a list is that cannot be read, with the line that makes a CSV of it; empty: it may be one
-/// that can.
-std::string other_kind(std::string_view list) {
-    auto const by_pandas = [](std::string_view what, std::string_view read) {
-        return fmt::format(
-            "it is {}, no CSV and no JSON lines; convert it with: python3 -c \"import pandas as p; "
-            "p.{}.to_csv('clips.csv', index=False)\"",
-            what, read);
-    };
-    if (list.starts_with("PAR1")) return by_pandas("Parquet", "read_parquet('LIST')");
-    if (list.starts_with("PK\x03\x04")) return by_pandas("a spreadsheet", "read_excel('LIST')");
-    if (list.starts_with("\xFF\xFE") || list.starts_with("\xFE\xFF"))
-        return "it is UTF-16; convert it with: iconv -f UTF-16 -t UTF-8 LIST > clips.csv";
-    if (list.starts_with("\x1F\x8B"))
-        return "it is compressed; unpack it with: gzip -dc LIST > clips.csv";
-    if (list.starts_with("\xEF\xBB\xBF")) list.remove_prefix(3);
-    std::string_view const text = trimmed(list.substr(0, 4096));
-    if (text.starts_with('[')) return by_pandas("JSON", "read_json('LIST')");
-    return {};
-}
-
-/// A list's text, its folder, and its column names.
-struct ListText {
-    std::string_view text;
-    std::filesystem::path folder;
-    plan::ColumnNames const& columns;
-};
-
-/// Passes each row on as it is read: a manifest may have millions.
-template <class Take>
-Result<void> read_rows(ListText const& list, Take take) {
-    if (auto other = other_kind(list.text); !other.empty())
-        return Error{Errc::invalid_input, std::move(other)};
-    OSORA_TRY(auto reader, plan::ListReader::open(list.text, list.columns));
-    RowReader rows(reader);
-    rows.start_at(std::filesystem::absolute(list.folder));
-    while (auto row = reader.next()) {
-        if (rows.took_others(*row))
-            reader.reject(*row, "a quote is opened and not closed before the next row");
-        take(rows.read(*row));
-    }
-    return {};
+ListedClip listed_clip(plan::ListRow row) {
+    ListedClip listed{.clip = {}, .name = std::move(row.name), .fault = std::move(row.fault)};
+    listed.clip = {.path = std::move(row.path),
+                   .text = std::move(row.text),
+                   .num_frames = row.num_frames,
+                   .height = row.height,
+                   .width = row.width,
+                   .fps = row.fps,
+                   .line = row.line};
+    return listed;
 }
 
 std::filesystem::path folder_of(std::filesystem::path const& manifest) {
@@ -293,7 +167,6 @@ private:
 };
 
 Error nothing_usable(Manifest const& manifest) {
-    if (manifest.skipped.empty()) return no_clip();
     SkippedRow const& first = manifest.skipped.front();
     return {Errc::invalid_input,
             fmt::format("none of its {} rows can be used; the first, line {} ({}): {}",
@@ -307,7 +180,9 @@ Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path cons
     Manifest manifest;
     Remembered remembered(options.remembered);
     ClipDecoder decoder({.deadline_s = options.probe_deadline_s});
-    OSORA_TRY_VOID(read_rows({csv, folder, options.columns}, [&](ListedClip listed) {
+    auto const base = std::filesystem::absolute(folder);
+    OSORA_TRY_VOID(plan::read_list_rows(csv, base, options.columns, [&](plan::ListRow row) {
+        ListedClip listed = listed_clip(std::move(row));
         if (listed.fault.empty()) {
             auto const filled = fill_gaps(decoder, listed.clip);
             if (filled.has_error()) listed.fault = filled.error().message;
@@ -359,9 +234,10 @@ Result<std::vector<ListedClip>> list_clips(std::filesystem::path const& path,
                                            plan::ColumnNames const& columns) {
     OSORA_TRY(std::string const csv, read_file(path, kManifestBytesMax));
     std::vector<ListedClip> clips;
-    auto done = read_rows({csv, folder_of(path), columns},
-                          [&](ListedClip listed) { clips.push_back(std::move(listed)); });
-    if (done && clips.empty()) done = no_clip();
+    auto const base = std::filesystem::absolute(folder_of(path));
+    auto done = plan::read_list_rows(csv, base, columns, [&](plan::ListRow row) {
+        clips.push_back(listed_clip(std::move(row)));
+    });
     if (done.has_error()) return std::move(done).error().in(path.string());
     return clips;
 }

@@ -2,6 +2,7 @@
 // in the caller's memory. One per thread; keeps its scratch memory.
 #pragma once
 
+#include "plan/buckets/crop.hpp"
 #include "worker/data/frames/av_handles_internal.hpp"
 #include "worker/data/frames/decoder.hpp"
 
@@ -11,14 +12,8 @@
 
 namespace osora::worker {
 
-/// The centred part of a picture that has the aspect ratio of `size`.
-struct CropBox {
-    int x = 0;
-    int y = 0;
-    int width = 0;
-    int height = 0;
-    friend bool operator==(CropBox const&, CropBox const&) = default;
-};
+using plan::CropBox;
+/// As plan::centre_crop().
 [[nodiscard]] CropBox centre_crop(int width, int height, FrameSize size);
 
 class Scaler {

@@ -6,6 +6,7 @@
 #include "base/text/text.hpp"
 #include "tests/unit/worker/data/clips.hpp"
 #include "worker/clips/index_file.hpp"
+#include "worker/data/frames/clip_survey.hpp"
 #include "worker/data/frames/decoder.hpp"
 
 #include <fmt/format.h>
@@ -14,6 +15,7 @@
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cmath>
 
 namespace osora::worker {
 namespace {
@@ -179,6 +181,16 @@ TEST_F(Index, ACutOrChangedLineCostsOnlyItsClip) {
     EXPECT_EQ(done->frames, 75);
     write_all(file, "");
     EXPECT_EQ(index("path\na.mp4\n")->read, 1);
+}
+
+TEST(Survey, TimesFarApartDoNotOverflow) {
+    ClipSurvey survey;
+    for (std::int64_t const time : {INT64_MIN + 1, INT64_MAX})
+        survey.packets.push_back(
+            {.time = {.pts = time, .dts = time, .key = true, .discard = false}, .position = 0});
+    auto const figures = figures_of(survey);
+    EXPECT_FALSE(figures.keyframes.empty());
+    EXPECT_FALSE(std::signbit(figures.duration_s));
 }
 
 TEST_F(Index, NamesThatAreNotUtf8AreReadEachTime) {
