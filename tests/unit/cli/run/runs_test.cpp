@@ -1,6 +1,7 @@
 #include "cli/run/runs.hpp"
 
 #include "base/files/files.hpp"
+#include "protocol/journal/run_events.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
