@@ -21,6 +21,7 @@ std::vector<CommandSpec> command_table() {
         watch_command(),
         logs_command(),
         cancel_command(),
+        relaunch_command(),
         resume_command(),
         nccl_fit_command(),
         nccl_model_command(),

@@ -18,6 +18,7 @@
 //                             removed when the run has ended
 //     slurm.json job-ID.log   slurm::JobRecord, the newest job of the run; what it printed
 //     stop.json               ControlStop for a controller on another machine (docs/rfc/001)
+//     relaunch.json           ControlRelaunch, likewise
 //     logs/ATTEMPT/RANK.log   stdout and stderr of a rank
 //     stacks/ATTEMPT/         what the processes of a run that hangs were doing
 //     flight/rank-R.json      the last collectives of a rank, when one failed
@@ -65,6 +66,7 @@ struct RunPaths {
     [[nodiscard]] std::filesystem::path job_script() const { return dir / "job.sh"; }
     [[nodiscard]] std::filesystem::path slurm_job() const { return dir / "slurm.json"; }
     [[nodiscard]] std::filesystem::path stop_request() const { return dir / "stop.json"; }
+    [[nodiscard]] std::filesystem::path relaunch_request() const { return dir / "relaunch.json"; }
     [[nodiscard]] std::filesystem::path controller_log() const { return dir / "controller.log"; }
     [[nodiscard]] std::filesystem::path controller_file() const { return dir / "controller.json"; }
     [[nodiscard]] std::filesystem::path controller_key() const { return dir / "controller.pem"; }

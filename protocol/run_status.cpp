@@ -34,12 +34,13 @@ void advance(RunStatus& run) {
     bool const waits = run.state == RunState::allocating || run.state == RunState::relaunching;
     if (!waits || !all_joined(run) || !all_stopped(run)) return;
     run.state = RunState::launching;
-    run.ordered = false;
+    run.ordered = run.asked_to_save = false;
 }
 
 /// One more round of faults: relaunch, or end when the fault is final or the restarts are used up.
 void fault(RunStatus& run, FailureClass const& failure_class, std::string cause) {
     run.cause_is_secondary = failure_class.secondary;
+    run.asked_to_save = false;
     ++run.rounds;
     bool const free = failure_class.costs_no_restart && run.free_retries < kFreeRetriesMax;
     if (!failure_class.retry || (!free && run.restarts >= run.restarts_max)) {
@@ -73,6 +74,8 @@ void fault_or_improve(RunStatus& run, FailureClass const& failure_class, std::st
         fault(run, failure_class, std::move(cause));
     } else if (run.state == RunState::finishing && run.stop == StopMode::graceful) {
         run.stop = StopMode::now;  // a broken group cannot save a checkpoint
+    } else if (run.asked_to_save) {
+        run.asked_to_save = false;  // likewise
     } else {
         improve_cause(run, failure_class, std::move(cause));
     }
@@ -101,7 +104,7 @@ void reopen(RunStatus& run) {
     run.verdict = Verdict::none;
     run.exit_code = run.restarts = run.free_retries = run.rounds = 0;
     run.cause.clear();
-    run.cause_is_secondary = run.ordered = false;
+    run.cause_is_secondary = run.ordered = run.asked_to_save = false;
     run.stop = StopMode::none;
     for (NodeStatus& node : run.nodes) {
         node.joined = node.finished = false;
@@ -152,7 +155,7 @@ void on(RunStatus& run, LaunchOrdered const& event) {
     run.attempt = event.attempt;
     run.ordered = true;
     run.rounds = 0;
-    run.cause_is_secondary = false;
+    run.cause_is_secondary = run.left_early = false;
     run.store_host = event.store_host;
     run.store_port = event.store_port;
     run.ranks_starting = static_cast<int>(run.nodes.size()) * run.ranks_per_node;
@@ -189,7 +192,10 @@ void on(RunStatus& run, NodeFinished const& event) {
     }
     node->finished = true;
     bool const all = std::ranges::all_of(run.nodes, [](auto const& each) { return each.finished; });
-    if (all && workers_wanted(run)) finish(run, {Verdict::ok}, "");
+    run.left_early = run.left_early || event.stopped;
+    // A request that came during the last step has nothing left to relaunch.
+    bool const too_late = run.asked_to_save && !run.left_early;
+    if (all && (workers_wanted(run) || too_late)) finish(run, {Verdict::ok}, "");
 }
 
 void on(RunStatus& run, HangDetected const& event) {
@@ -208,8 +214,21 @@ void on(RunStatus& run, StopRequested const& event) {
         return;
     }
     // Workers of a broken attempt are already being stopped.
-    run.stop = run.state == RunState::relaunching ? StopMode::now : asked;
+    bool const broken = run.state == RunState::relaunching && !run.asked_to_save;
+    run.asked_to_save = false;
+    run.stop = broken ? StopMode::now : asked;
     finish(run, {Verdict::cancelled}, event.reason);
+}
+
+void on(RunStatus& run, RelaunchAsked const& event) {
+    if (!takes_relaunch(run, event.now)) return;
+    run.asked_to_save = !event.now;
+    if (run.state == RunState::relaunching) return;  // they are stopped at once instead
+    ++run.asked_relaunches;
+    run.state = RunState::relaunching;
+    run.ordered = run.cause_is_secondary = false;
+    run.cause = describe(event);
+    advance(run);
 }
 
 void on(RunStatus& run, NodeStopped const& event) {
@@ -263,6 +282,15 @@ bool all_joined(RunStatus const& run) {
 
 bool all_stopped(RunStatus const& run) {
     return std::ranges::all_of(run.nodes, [](NodeStatus const& node) { return node.stopped; });
+}
+
+bool takes_relaunch(RunStatus const& run, bool now) {
+    return workers_wanted(run) || (now && run.asked_to_save);
+}
+
+std::string describe(RelaunchAsked const& event) {
+    std::string const who = event.user.empty() ? "a user" : event.user;
+    return "relaunch asked by " + who + (event.reason.empty() ? "" : ": " + event.reason);
 }
 
 void fold(RunStatus& run, RunEvent const& event) {

@@ -18,7 +18,7 @@ enum class RunState {
     allocating,   // waiting for agents
     launching,    // agents are there, workers of a new attempt start
     running,      // every rank has said hello
-    relaunching,  // a fault: the attempt's workers are stopped, lost agents replaced
+    relaunching,  // a fault, or asked: the attempt's workers are stopped, lost agents replaced
     finishing,    // the verdict is final; workers are stopped and counted
     done
 };
@@ -61,6 +61,9 @@ struct RunStatus {
     int free_retries =
         0;  // relaunches that do not count among them (FailureClass::costs_no_restart)
     int restarts_max = 0;
+    int asked_relaunches = 0;    // by users, over the whole run; faults.max_restarts ignores them
+    bool asked_to_save = false;  // relaunching: the workers stop after a checkpoint, as asked
+    bool left_early = false;     // then: a node stopped before the last step, as asked
     int ranks_per_node = 1;
     int incarnations = 0;      // controllers so far
     int checkpoint_step = -1;  // training resumes with this step; -1 = there is none
@@ -75,6 +78,12 @@ struct RunStatus {
 /// a run that ended without success. Any run ignores events of older attempts, of nodes that it
 /// does not have, and before RunSubmitted: the journal may be damaged.
 void fold(RunStatus& run, RunEvent const& event);
+
+/// Whether a RelaunchAsked would change `run` now.
+[[nodiscard]] bool takes_relaunch(RunStatus const& run, bool now);
+
+/// "relaunch asked by alice: new driver"
+[[nodiscard]] std::string describe(RelaunchAsked const& event);
 
 [[nodiscard]] bool all_joined(RunStatus const& run);
 [[nodiscard]] bool all_stopped(RunStatus const& run);

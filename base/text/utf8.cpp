@@ -29,4 +29,10 @@ bool is_utf8(std::string_view text) {
     return true;
 }
 
+void shorten_utf8(std::string& text, std::size_t most) {
+    if (text.size() <= most) return;
+    while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
+    text.resize(most);
+}
+
 }  // namespace osora

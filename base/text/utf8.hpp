@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace osora {
@@ -13,5 +14,8 @@ struct CodePoint {
 [[nodiscard]] CodePoint first_code_point(std::string_view text);
 
 [[nodiscard]] bool is_utf8(std::string_view text);
+
+/// Keeps at most the first `most` bytes of `text`, in whole code points.
+void shorten_utf8(std::string& text, std::size_t most);
 
 }  // namespace osora

@@ -15,6 +15,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec logs_command();
 [[nodiscard]] CommandSpec bisect_command();
 [[nodiscard]] CommandSpec cancel_command();
+[[nodiscard]] CommandSpec relaunch_command();
 [[nodiscard]] CommandSpec resume_command();
 [[nodiscard]] CommandSpec plan_command();
 [[nodiscard]] CommandSpec plan_calibrate_command();

@@ -163,7 +163,8 @@ json::object relaunch_object(Relaunch const& each) {
     return {{"attempt", each.attempt},
             {"start_step", each.start_step},
             {"down_s", to_json(each.down_s)},
-            {"cause", each.cause}};
+            {"cause", each.cause},
+            {"asked", each.asked}};
 }
 
 json::object notice_object(NoticeGroup const& each) {

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace osora::cli {
@@ -141,10 +142,12 @@ std::string relaunch_line(Relaunch const& each) {
 void add_faults(RunReport const& report, Paragraphs& to) {
     auto const& m = report.measured;
     if (report.relaunches.empty() && m.steps_repeated == 0 && m.steps_undone == 0) return;
-    std::string line = fmt::format(
-        "{} of {}", counted(static_cast<std::int64_t>(report.relaunches.size()), "relaunch"),
-        report.run.run.restarts_max);
-    if (report.relaunches.size() != 1) line.replace(line.find("relaunchs"), 9, "relaunches");
+    auto const asked = std::ranges::count_if(report.relaunches, &Relaunch::asked);
+    auto const by_faults = std::ssize(report.relaunches) - asked;
+    std::string line = fmt::format("{} {} of {}", by_faults,
+                                   by_faults == 1 ? "relaunch" : "relaunches",
+                                   report.run.run.restarts_max);
+    if (asked > 0) line += fmt::format(" · {} as asked", asked);
     line += fmt::format(" · {} repeated", counted(m.steps_repeated, "step"));
     if (m.steps_undone > 0) line += fmt::format(" · {} lost", m.steps_undone);
     Paragraph faults{"faults", {line}};

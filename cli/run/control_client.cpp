@@ -12,12 +12,15 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace osora::cli {
 namespace {
 
 constexpr int kReplySeconds = 5;
+constexpr auto kTakenLimit = std::chrono::seconds(10);  // controllers look twice a second
 
 std::filesystem::path socket_path(protocol::RunPaths const& paths) {
     auto pointer = read_file(paths.control_path(), 4096);
@@ -78,8 +81,8 @@ Result<void> leave_request(protocol::RunPaths const& paths, protocol::ControlSto
     return write_file_atomic(paths.stop_request(), protocol::encode(stop) + "\n", 0600);
 }
 
-Result<void> send_over_socket(protocol::RunPaths const& paths,
-                              protocol::ToController const& command) {
+Result<protocol::ControlReply> ask_controller(protocol::RunPaths const& paths,
+                                              protocol::ToController const& command) {
     auto const path = socket_path(paths);
     OSORA_TRY(auto const frame, protocol::encode_frame(protocol::encode_message(command)));
     OSORA_TRY(auto const peer, connect_to(path));
@@ -90,9 +93,23 @@ Result<void> send_over_socket(protocol::RunPaths const& paths,
         if (sent < 0) return unreachable(path, errno);
         rest.remove_prefix(static_cast<std::size_t>(sent));
     }
-    OSORA_TRY(auto const reply, read_reply(peer.get(), path));
-    if (!reply.ok) return Error{Errc::invalid_input, reply.message};
+    OSORA_TRY(auto reply, read_reply(peer.get(), path));
+    if (!reply.ok && reply.message.starts_with("unknown message")) {
+        return Error{Errc::not_found, std::move(reply.message)};
+    }
+    if (!reply.ok) return Error{Errc::invalid_input, std::move(reply.message)};
+    return reply;
+}
+
+Result<void> send_over_socket(protocol::RunPaths const& paths,
+                              protocol::ToController const& command) {
+    auto const reply = ask_controller(paths, command);
+    if (reply.has_error()) return reply.error();
     return {};
+}
+
+bool is_elsewhere(protocol::RunPaths const& paths, Error const& error) {
+    return error.code == Errc::unreachable && ::access(paths.slurm_job().c_str(), F_OK) == 0;
 }
 
 }  // namespace
@@ -108,9 +125,29 @@ Result<void> send_command(protocol::RunPaths const& paths, protocol::ToControlle
     // A run whose links are being probed has no controller yet; the probe's controller forwards the
     // command.
     if (sent.has_error() && send_over_socket(paths.probe_run(), command).has_value()) return {};
-    bool const elsewhere = sent.has_error() && sent.error().code == Errc::unreachable &&
-                           ::access(paths.slurm_job().c_str(), F_OK) == 0;
+    bool const elsewhere = sent.has_error() && is_elsewhere(paths, sent.error());
     return stop != nullptr && elsewhere ? leave_request(paths, *stop) : sent;
+}
+
+Result<protocol::ControlReply> ask_relaunch(protocol::RunPaths const& paths,
+                                            protocol::ControlRelaunch const& asked) {
+    auto const reply = ask_controller(paths, asked);
+    bool const unreachable = reply.has_error() && reply.error().code == Errc::unreachable;
+    // The controller that probes the links before the run's own one takes commands for it.
+    if (unreachable && send_over_socket(paths.probe_run(), protocol::ControlPing{}).has_value()) {
+        return Error{Errc::invalid_input,
+                     "its links are being measured: no worker runs that could be launched again"};
+    }
+    if (!unreachable || !is_elsewhere(paths, reply.error())) return reply;
+    auto const file = paths.relaunch_request();
+    OSORA_TRY_VOID(write_file_atomic(file, protocol::encode(asked) + "\n", 0600));
+    auto const deadline = std::chrono::steady_clock::now() + kTakenLimit;
+    while (std::chrono::steady_clock::now() < deadline) {
+        if (::access(file.c_str(), F_OK) != 0) return protocol::ControlReply{};
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    if (::unlink(file.c_str()) != 0) return protocol::ControlReply{};  // taken just now
+    return Error{Errc::unreachable, "no controller took " + file.string() + " within 10 s"};
 }
 
 }  // namespace osora::cli

@@ -25,4 +25,11 @@ namespace osora::cli {
 [[nodiscard]] Result<void> send_command(protocol::RunPaths const& paths,
                                         protocol::ToController const& command);
 
+/// Asks for a relaunch. If no controller listens here, the request for a run on Slurm is written to
+/// the run directory, and deleted again when no controller takes it within 10 s. Returns the
+/// controller's reply; of one that took the file its `attempt` is -1 and its message empty.
+/// not_found: an older controller, which does not know this request; else as send_command().
+[[nodiscard]] Result<protocol::ControlReply> ask_relaunch(protocol::RunPaths const& paths,
+                                                          protocol::ControlRelaunch const& asked);
+
 }  // namespace osora::cli

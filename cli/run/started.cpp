@@ -109,6 +109,7 @@ int start_and_follow(Context const& context, RunFolder const& run, StartOptions 
     std::error_code ignored;  // a stop request that no controller has read was meant for the
                               // previous one
     std::filesystem::remove(run.paths.stop_request(), ignored);
+    std::filesystem::remove(run.paths.relaunch_request(), ignored);
     if (is_for_daemon(run)) return serve_and_follow(context, run, options);
     auto controller =
         start_controller(context, run, {.attached = options.attached, .resume = options.resume});

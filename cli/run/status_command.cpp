@@ -105,6 +105,7 @@ protocol::json::object to_object(ActiveRun const& run) {
         {"eta_s", view.eta_s},
         {"rss_bytes", view.rss_bytes},
         {"restarts", view.status.restarts},
+        {"asked_relaunches", view.status.asked_relaunches},
         {"checkpoint_step", view.status.checkpoint_step},
         {"submitted_us", view.submitted_us},
         {"ended_us", view.ended_us},
@@ -305,6 +306,11 @@ void print_one(ActiveRun const& active, int columns) {
     if (view.status.restarts > 0) {
         cli::print("relaunched {} of {} times; last: {}\n", view.status.restarts,
                    view.status.restarts_max, printable(view.status.cause));
+    }
+    if (int const asked = view.status.asked_relaunches; asked > 0) {
+        cli::print("relaunched {} as asked{}\n",
+                   asked == 1 ? "once" : fmt::format("{} times", asked),
+                   view.status.restarts > 0 ? "" : "; last: " + printable(view.status.cause));
     }
     if (auto const line = remark(active); !line.empty()) cli::print("{}\n", line);
 }

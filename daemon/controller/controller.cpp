@@ -4,6 +4,7 @@
 
 #include "base/ids.hpp"
 #include "base/process/descendants.hpp"
+#include "base/text/utf8.hpp"
 #include "daemon/controller/stop_request.hpp"
 #include "daemon/journal/history_feed.hpp"
 #include "daemon/journal/journal_queue.hpp"
@@ -59,6 +60,7 @@ private:
     void metrics_lost(Error const& error);
     void history_failed(Error const& error);
     [[nodiscard]] protocol::ControlReply command(protocol::ToController const& message);
+    [[nodiscard]] protocol::ControlReply relaunch(protocol::ControlRelaunch asked);
     asio::awaitable<void> keep_time();
     asio::awaitable<void> watch_signals();
     asio::awaitable<void> watch_lifeline();
@@ -120,6 +122,9 @@ Result<int> Controller::run() {
     tasks_.spawn("signals", watch_signals());
     auto on_stop = [this](protocol::ControlStop const& stop) { (void)command(stop); };
     tasks_.spawn("stop requests", watch_stop_requests(setup_.paths, std::move(on_stop)));
+    auto on_relaunch = [this](protocol::ControlRelaunch const& asked) { (void)command(asked); };
+    tasks_.spawn("relaunch requests",
+                 watch_relaunch_requests(setup_.paths, std::move(on_relaunch)));
     if (setup_.lifeline_fd >= 0) tasks_.spawn("lifeline", watch_lifeline());
     history_.start();
     if (traits.outlive && !traits.other_hosts) end_dead_agents();
@@ -267,10 +272,30 @@ protocol::ControlReply Controller::command(protocol::ToController const& message
     auto const& status = core_.status();
     std::string const state = boost::describe::enum_to_string(status.state, "?");
     if (std::holds_alternative<protocol::ControlPing>(message)) return {true, state};
+    if (auto const* asked = std::get_if<protocol::ControlRelaunch>(&message)) {
+        return relaunch(*asked);
+    }
     auto const& stop = std::get<protocol::ControlStop>(message);
     if (status.state == protocol::RunState::done) return {false, "the run is over"};
     feed(StopAsked{stop.now, stop.reason.empty() ? "requested by osora" : stop.reason});
     return {true, "stopping"};
+}
+
+protocol::ControlReply Controller::relaunch(protocol::ControlRelaunch asked) {
+    auto const& status = core_.status();
+    if (status.state == protocol::RunState::done) return {false, "the run is over"};
+    if (status.state == protocol::RunState::finishing) {
+        bool const ok = status.verdict == protocol::Verdict::ok;
+        return {false, ok ? "the run has done its last step" : "the run is stopping"};
+    }
+    int const attempt = status.attempt;
+    // Otherwise a launch is about to come anyway.
+    bool const taken = protocol::takes_relaunch(status, asked.now);
+    for (std::string* text : {&asked.user, &asked.reason}) {
+        shorten_utf8(*text, protocol::kRelaunchTextMax);
+    }
+    feed(AskedRelaunch{asked.now, std::move(asked.user), std::move(asked.reason)});
+    return {true, taken ? "stopping" : "launching", attempt};
 }
 
 asio::awaitable<void> Controller::keep_time() {

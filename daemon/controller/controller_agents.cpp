@@ -5,6 +5,7 @@
 #include "base/text/seconds.hpp"
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
+#include "base/text/utf8.hpp"
 #include "daemon/controller/controller_impl.hpp"
 #include "daemon/steps/step_text.hpp"
 #include "protocol/steps/measurement.hpp"
@@ -86,13 +87,6 @@ bool in_measure(NodeLink& node, RunNotice const& notice, MonotonicTime now) {
     }
     allowance.paid = std::max(allowance.paid, now) + kEach;
     return true;
-}
-
-/// At most `most` bytes of `text`, in whole characters.
-void shorten(std::string& text, std::size_t most) {
-    if (text.size() <= most) return;
-    while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
-    text.resize(most);
 }
 
 }  // namespace
@@ -280,8 +274,8 @@ void ControllerCore::Impl::hear(int connection, Report const& report) {
         if constexpr (std::is_same_v<Report, NodeHealth>) {
             wanted = wanted && in_measure(each, now_.monotonic);
         } else if constexpr (kIsNotice) {
-            shorten(mine.kind, kKindMax);
-            shorten(mine.detail, kDetailMax);
+            shorten_utf8(mine.kind, kKindMax);
+            shorten_utf8(mine.detail, kDetailMax);
             wanted = wanted && in_measure(each, mine, now_.monotonic);
         }
         if (kIsEnd && wanted) tell_left_out(node);

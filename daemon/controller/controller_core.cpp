@@ -83,7 +83,7 @@ ControllerActions ControllerCore::Impl::start(Now now) {
     }
     if (!options_.probe.is_null()) record(ProbePart{status_.attempt, 0, options_.probe});
     if (status_.state != RunState::done) record_alarms();  // an earlier incarnation was about to
-    if (status_.stop == StopMode::graceful) {
+    if (status_.stop == StopMode::graceful || status_.asked_to_save) {
         graceful_deadline_ = now.monotonic + options_.lifeline_limit;
     }
     pursue();
@@ -175,6 +175,13 @@ void ControllerCore::Impl::on(StopAsked const& input) {
     request_stop(input.now || again, input.reason, limit);
 }
 
+void ControllerCore::Impl::on(AskedRelaunch const& input) {
+    if (!takes_relaunch(status_, input.now) || !journal_error_.empty()) return;
+    record(RelaunchAsked{input.now, input.user, input.reason});
+    auto const limit = status_.exec ? options_.exec_stop_limit : options_.stop_limit;
+    graceful_deadline_ = status_.asked_to_save ? now_.monotonic + limit : kNever;
+}
+
 void ControllerCore::Impl::on(ClientGone const&) {
     request_stop(false, "the attached osora went away", options_.lifeline_limit);
 }
@@ -224,6 +231,7 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
     if (auto const* launch = std::get_if<LaunchOrdered>(&event)) {
         steps_.begin(launch->attempt);
         kill_ = false;
+        graceful_deadline_ = kNever;
         failed_.clear();
         checkpoint_step_ = -1;
         for (NodeLink& each : links_) {

@@ -71,6 +71,10 @@ struct StopAsked {  // control socket
     bool now = false;
     std::string reason;
 };
+struct AskedRelaunch {  // control socket; changes nothing unless protocol::takes_relaunch()
+    bool now = false;
+    std::string user, reason;
+};
 struct ClientGone {};  // the attached osora has ended
 /// A record could not be written: the disk is full. No decision is possible any more.
 struct JournalFailed {
@@ -78,7 +82,7 @@ struct JournalFailed {
 };
 struct Tick {};  // next_deadline() has come
 using ControllerInput = std::variant<AgentConnected, AgentSaid, AgentDisconnected, AgentExited,
-                                     StopAsked, ClientGone, JournalFailed, Tick>;
+                                     StopAsked, AskedRelaunch, ClientGone, JournalFailed, Tick>;
 
 // Actions, performed in order. Each is idempotent.
 /// Append to the journal. With `sync` later actions wait until the record is durable. Records may

@@ -167,9 +167,14 @@ void ControllerCore::Impl::check_deadlines() {
 
 void ControllerCore::Impl::give_up_graceful_stop(std::string why) {
     graceful_deadline_ = kNever;
-    if (status_.stop != StopMode::graceful || all_stopped(status_)) return;
+    bool const relaunch = status_.asked_to_save;
+    if ((status_.stop != StopMode::graceful && !relaunch) || all_stopped(status_)) return;
     kill_ = true;
-    record(StopRequested{true, std::move(why)});
+    if (relaunch) {
+        record(RelaunchAsked{true, "osora", std::move(why)});
+    } else {
+        record(StopRequested{true, std::move(why)});
+    }
 }
 
 void ControllerCore::Impl::check_process(int node) {

@@ -42,6 +42,7 @@ private:
     void on(AgentDisconnected const& input);
     void on(AgentExited const& input);
     void on(StopAsked const& input);
+    void on(AskedRelaunch const& input);
     void on(ClientGone const& input);
     void on(JournalFailed const& input);
     void on(Tick const& input);
@@ -124,7 +125,7 @@ private:
     int store_port_ = 0;
     std::uint64_t next_sequence_ = 0;
     MonotonicTime graceful_deadline_ = kNever;
-    bool kill_ = false;  // the graceful stop took too long
+    bool kill_ = false;  // the graceful stop, or that before a relaunch, took too long
     std::optional<HangInquiry> inquiry_;
     std::string journal_error_;
     bool finished_ = false;

@@ -27,7 +27,8 @@ Goal goal_of(protocol::RunStatus const& run) {
 }
 
 StopHow stop_how(protocol::RunStatus const& run) {
-    bool const graceful = run.state == RunState::finishing && run.stop == StopMode::graceful;
+    bool const graceful =
+        run.asked_to_save || (run.state == RunState::finishing && run.stop == StopMode::graceful);
     return graceful ? StopHow::checkpoint : StopHow::terminate;
 }
 

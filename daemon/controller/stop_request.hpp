@@ -1,5 +1,5 @@
-// RUN_DIR/stop.json: a stop request from where the control socket does not reach - osora on a login
-// node, the batch step's warnings. Polled twice a second, deleted when it is read.
+// RUN_DIR/stop.json and relaunch.json: requests from where the control socket does not reach -
+// osora on a login node, the batch step's warnings. Polled twice a second, deleted when read.
 #pragma once
 
 #include "base/result.hpp"
@@ -18,5 +18,9 @@ namespace osora::daemon {
 /// Never ends. A file that cannot be parsed counts as a request for a graceful stop.
 [[nodiscard]] boost::asio::awaitable<void> watch_stop_requests(
     protocol::RunPaths paths, std::function<void(protocol::ControlStop)> on_stop);
+
+/// Never ends. A file that cannot be parsed counts as a request of an unnamed user.
+[[nodiscard]] boost::asio::awaitable<void> watch_relaunch_requests(
+    protocol::RunPaths paths, std::function<void(protocol::ControlRelaunch)> on_relaunch);
 
 }  // namespace osora::daemon

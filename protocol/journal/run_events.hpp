@@ -2,6 +2,7 @@
 // replaying them through daemon/controller/run_fsm gives the run's state. Measurements change none.
 #pragma once
 
+#include "protocol/journal/stop_events.hpp"
 #include "protocol/json.hpp"
 #include "protocol/messages/worker_messages.hpp"
 #include "protocol/node_health.hpp"
@@ -17,24 +18,6 @@
 #include <vector>
 
 namespace osora::protocol {
-
-enum class Verdict {
-    none,
-    ok,
-    app_bug,  // never retried
-    oom,
-    data,
-    comm,
-    node_fault,
-    preempted,
-    timeout,
-    no_progress,
-    cancelled,        // a user requested it, or the attached osora went away
-    controller_lost,  // found later: the controller ended without ending the run
-    internal
-};
-BOOST_DESCRIBE_ENUM(Verdict, none, ok, app_bug, oom, data, comm, node_fault, preempted, timeout,
-                    no_progress, cancelled, controller_lost, internal)
 
 struct RunSubmitted {
     static constexpr std::string_view kType = "submitted";
@@ -117,29 +100,11 @@ struct RunNotice {
     int attempt = 0, node = -1, rank = -1, step = 0;
     std::string kind, severity, detail;
 };
-struct StopRequested {
-    static constexpr std::string_view kType = "stop_requested";
-    bool now = false;    // true: without a checkpoint
-    std::string reason;  // "Ctrl-C", "osora cancel", "the attached osora went away"
-};
-/// All workers of `attempt` on `node` have ended for certain.
-struct NodeStopped {
-    static constexpr std::string_view kType = "node_stopped";
-    int attempt = 0, node = 0, processes_left = 0;
-    bool unasked = false;  // nobody ordered it: the agent's lease had ended
-};
-struct RunEnded {
-    static constexpr std::string_view kType = "ended";
-    Verdict verdict = Verdict::none;
-    int exit_code = 0;  // of osora: docs/contract.md section 4
-    std::string cause;  // for the user; empty after success
-};
-
 using RunEvent =
     std::variant<RunSubmitted, PlanChosen, ControllerStarted, AgentJoined, NodeLost, LaunchOrdered,
                  RankStarted, RankFailed, NodeFinished, HangDetected, CheckpointCompleted,
                  RunNotice, StopRequested, NodeStopped, RunEnded, MetricChunk, NodeHealth,
-                 RankMatrix, ProbePart, MergedSteps, CollectiveSums, EvaluationDone>;
+                 RankMatrix, ProbePart, MergedSteps, CollectiveSums, EvaluationDone, RelaunchAsked>;
 
 struct JournalRecord {
     std::uint64_t sequence = 0;  // from 0, without gaps
@@ -163,8 +128,5 @@ BOOST_DESCRIBE_STRUCT(HangDetected, (),
                       (attempt, node, rank, phase, silent_s, step, waiting, detail))
 BOOST_DESCRIBE_STRUCT(CheckpointCompleted, (), (attempt, step, path, seconds, bytes))
 BOOST_DESCRIBE_STRUCT(RunNotice, (), (attempt, node, rank, step, kind, severity, detail))
-BOOST_DESCRIBE_STRUCT(StopRequested, (), (now, reason))
-BOOST_DESCRIBE_STRUCT(NodeStopped, (), (attempt, node, processes_left, unasked))
-BOOST_DESCRIBE_STRUCT(RunEnded, (), (verdict, exit_code, cause))
 
 }  // namespace osora::protocol

@@ -46,6 +46,9 @@ TEST_F(Queue, AJobThatWaitsIsTakenOutOfTheQueue) {
     write_slurm_file(40, "nodes = 2\n");
     auto first = start({"submit", "run.toml"});
     ASSERT_TRUE(first.says("job 101 queued (Resources)")) << first.out();
+    auto const relaunch = osora({"relaunch", "1"});
+    EXPECT_EQ(relaunch.code, 2);
+    EXPECT_THAT(relaunch.err, HasSubstr("run 1 waits in the queue as job 101"));
     EXPECT_THAT(osora({"cancel", "1"}).out, HasSubstr("was taken out of the queue"));
     auto const ended = first.wait();
     EXPECT_EQ(ended.code, 4) << ended.out;
@@ -104,6 +107,9 @@ TEST_F(Queue, ARunWhoseJobDiedIsSaidToHaveNoController) {
     for (auto const& each : run().processes()) signal_process(each, SIGKILL);
     ASSERT_TRUE(eventually([&] { return osora({"cancel", "1"}).code == 4; }));
     EXPECT_THAT(osora({"cancel", "1"}).err, HasSubstr("its job 101 is over: failed"));
+    auto const relaunch = osora({"relaunch", "1"});
+    EXPECT_EQ(relaunch.code, 4);
+    EXPECT_THAT(relaunch.err, HasSubstr("its job 101 is over; osora resume 1 continues"));
     EXPECT_THAT(osora({"status"}).out, HasSubstr("run 1: its job 101 is over: failed"));
 }
 

@@ -42,6 +42,12 @@ void Cluster::inject(Fault& fault) {
         case FaultKind::break_lifeline:
             inject_stop(fault);
             break;
+        case FaultKind::ask_relaunch:
+            fault.fired = controller.workers_are_wanted();
+            if (!fault.fired) break;
+            fault.cause = "relaunch asked by alice";
+            controller.handle(daemon::AskedRelaunch{fault.code % 2 == 0, "alice", ""});
+            break;
     }
     if (fault.fired) world.trace(name_of(fault.kind), fault.node, fault.code, fault.length / 1ms);
 }

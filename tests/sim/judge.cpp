@@ -133,6 +133,9 @@ private:
     void judge_one(Fault const& fault) {
         Expected const wanted = expected_of(fault, scenario_);
         bool const hit = ending_.status.verdict != Verdict::ok || ending_.status.restarts > 0;
+        if (fault.kind == FaultKind::ask_relaunch && ending_.status.asked_relaunches != 1) {
+            wrong("the relaunch that a user asked for is not counted");
+        }
         if (!hit && !wanted.relaunch && wanted.verdict == Verdict::ok) return;
         if (!hit && (wanted.may_relaunch || too_late(fault))) return;
         if (!hit) {

@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(FaultKind::count
     "kill agent",       "freeze agent", "kill controller", "lose controller", "freeze controller",
     "reset connection", "partition",    "slow disk",       "full disk",       "jump clock",
     "no port",          "late agent",   "stop gracefully", "stop twice",      "stop now",
-    "break lifeline"};
+    "break lifeline",   "ask relaunch"};
 
 // 10: the rank's own failure once, usually a secondary failure; the others end a run for good.
 constexpr std::array kCodes{1, 10, 11, 12, 13, 14, 15, 93};

@@ -30,6 +30,7 @@ enum class FaultKind {
     stop_twice,       // again after `length`
     stop_now,         // osora cancel --now
     break_lifeline,   // the attached osora goes away
+    ask_relaunch,     // osora relaunch, with an even code --now
     count
 };
 

@@ -31,7 +31,7 @@ TEST(Simulation, TheSameSeedIsTheSameRun) {
 /// By hours, forward and back: the fault matrix of real machines cannot do that to one of them.
 TEST(Simulation, AClockThatJumpsIsNotNoticed) {
     int jumps = 0;
-    for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    for (std::uint64_t seed = 1; seed <= 400; ++seed) {
         SimResult const result = simulate(seed, 16, false);
         std::string const& summary = result.summary;
         bool const alone = result.faults_fired == 1 && summary.starts_with("jump clock; ") &&

@@ -94,6 +94,12 @@ std::vector<std::string> EventText::lines(RunView const& before,
                         : exec    ? "stopping"
                                   : "stopping after this step",
                         stop->reason));
+    } else if (auto const* ask = std::get_if<protocol::RelaunchAsked>(&record.event)) {
+        bool const hurry = before.status.asked_to_save && !after.status.asked_to_save;
+        if (hurry) say("stopping now: " + (ask->reason.empty() ? describe(*ask) : ask->reason));
+        if (after.status.asked_relaunches > before.status.asked_relaunches) {
+            say(describe(*ask) + (ask->now || exec ? "" : " · stopping after this step"));
+        }
     } else if (auto const* stopped = std::get_if<protocol::NodeStopped>(&record.event)) {
         if (stopped->processes_left > 0) {
             say(fmt::format("warning: {} left on node {}",
@@ -114,7 +120,13 @@ std::vector<std::string> EventText::lines(RunView const& before,
         steps_at_fault_ = before.steps_done;
     }
     if (down_since_us_ == 0) down_since_us_ = record.wall_us;
+    if (after.status.asked_relaunches > before.status.asked_relaunches) asked_ = true;
+    if (asked_ && after.status.attempt > before.status.attempt) {
+        asked_ = false;
+        say(fmt::format("relaunch{}, as asked", from_checkpoint(after)));
+    }
     if (after.status.restarts > before.status.restarts) {
+        asked_ = false;  // a fault came in between
         say(fmt::format("relaunch {} of {}{}", after.status.restarts, after.status.restarts_max,
                         from_checkpoint(after)));
     }

@@ -66,7 +66,8 @@ public:
                {"cause", lost.empty() ? std::string_view(view.status.cause) : lost},
                {"steps_done", view.steps_done},
                {"checkpoint_step", view.status.checkpoint_step},
-               {"restarts", view.status.restarts}});
+               {"restarts", view.status.restarts},
+               {"asked_relaunches", view.status.asked_relaunches}});
     }
 
 private:

@@ -92,7 +92,9 @@ std::string waiting_text(RunView const& view) {
         case RunState::running:
             return view.status.exec ? counted(ranks, "rank") + " running" : "first step";
         case RunState::relaunching:
-            return "stopping the ranks of the failed attempt";
+            return view.status.asked_to_save
+                       ? "stopping the ranks after this step, as asked"
+                       : fmt::format("stopping the ranks of attempt {}", view.status.attempt);
         case RunState::finishing:
             return view.status.verdict == Verdict::ok ? "finishing" : "stopping";
         case RunState::done:

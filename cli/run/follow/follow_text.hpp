@@ -47,6 +47,7 @@ private:
     bool utc_;
     std::int64_t down_since_us_ = 0;  // when the run last stopped running
     int steps_at_fault_ = 0;
+    bool asked_ = false;                  // the next launch is the one that a user asked for
     std::map<std::string, int> notices_;  // number printed so far, by kind
 };
 

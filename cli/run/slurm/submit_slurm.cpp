@@ -72,6 +72,7 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
     }
     if (!submitted.notice.empty()) cli::print(stderr, "note: {}\n", submitted.notice);
     std::filesystem::remove(run.paths.stop_request(), ignored);
+    std::filesystem::remove(run.paths.relaunch_request(), ignored);
     if (options.json) {
         print_json("run", {{"number", run.number},
                            {"name", run.name},

@@ -184,6 +184,7 @@ Result<std::string> escalate(NextJob const& next, Env const& env) {
     auto step = slurm::next_escalation(state);
     if (step.action == slurm::Escalation::stop) return std::string(kNoJobFollows) + step.reason;
     ::unlink(next.paths.stop_request().c_str());  // it was meant for this job
+    ::unlink(next.paths.relaunch_request().c_str());
     std::string refused;
     if (step.action == slurm::Escalation::follow_job) {
         // A job with a dead node leaves the queue when Slurm misses that node, minutes later.

@@ -12,6 +12,7 @@ std::vector<Relaunch> relaunches_of(std::vector<EventRecord> const& events) {
     std::vector<Relaunch> relaunches;
     RunStatus status;
     std::int64_t fault_us = 0;
+    bool asked = false;
     for (auto const& record : events) {
         if (record.sequence < 0) continue;
         auto const event = decode_message<RunEvent>(record.body);
@@ -19,12 +20,16 @@ std::vector<Relaunch> relaunches_of(std::vector<EventRecord> const& events) {
         bool const was_up =
             status.state == RunState::running || status.state == RunState::launching;
         std::string const cause = status.cause;
+        int const asks = status.asked_relaunches, faults = status.restarts + status.free_retries;
         fold(status, *event);
+        if (status.asked_relaunches > asks) asked = true;
+        if (status.restarts + status.free_retries > faults) asked = false;
         bool const is_up = status.state == RunState::running || status.state == RunState::launching;
         if (was_up && !is_up) fault_us = record.wall_us;
         if (auto const* launch = std::get_if<LaunchOrdered>(&*event)) {
             if (launch->attempt > 0)
-                relaunches.push_back({.attempt = launch->attempt, .cause = cause});
+                relaunches.push_back({.attempt = launch->attempt, .cause = cause, .asked = asked});
+            asked = false;
         }
         auto const* started = std::get_if<RankStarted>(&*event);
         if (started != nullptr && !relaunches.empty() &&

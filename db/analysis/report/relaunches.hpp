@@ -15,6 +15,7 @@ struct Relaunch {
     int start_step = 0;        // the step at which it continued
     std::string cause;         // "rank 1 on node 0 was killed by signal 9"
     double down_s = kUnknown;  // from the fault until every rank was back; clocks may jump
+    bool asked = false;        // by a user: it does not count against faults.max_restarts
     std::int64_t back_us = 0;  // when every rank was back; end of down_s
 };
 

@@ -169,6 +169,7 @@ EVENTS = [
     NODE_STOPPED,
     dict(type="ended", verdict="node_fault", exit_code=1, cause="node 1 fell silent for 4.2 s"),
     METRICS, HEALTH, MATRIX, PROBE, STEPS, COLLECTIVES, EVALUATION,
+    dict(type="relaunch_asked", now=True, user="alice", reason="new driver"),
 ]
 FROM_AGENT = [
     dict(type="hello", protocol=1, token="ab" * 32, node=1, host="h1", boot_id="b1", pid=78,
@@ -193,8 +194,9 @@ TO_AGENT = [
     dict(type="dismiss"),
     dict(type="take_stacks", attempt=2, limit_s=4.0),
 ]
-TO_CONTROLLER = [dict(type="ping"), dict(type="stop", now=True, reason="Ctrl-C")]
-FROM_CONTROLLER = [dict(type="reply", ok=False, message="the run is over")]
+TO_CONTROLLER = [dict(type="ping"), dict(type="stop", now=True, reason="Ctrl-C"),
+                 dict(type="relaunch", now=False, user="alice", reason="new driver")]
+FROM_CONTROLLER = [dict(type="reply", ok=False, message="the run is over", attempt=-1)]
 
 
 def zstd(data):

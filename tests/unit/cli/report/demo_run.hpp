@@ -28,6 +28,7 @@ struct DemoRun {
     double loss_first = 0.9, loss_last = 0.3;  // falls in a straight line
     int killed_at = -1;  // the last rank is killed there, after a checkpoint at checkpoint_at
     int checkpoint_at = 100;
+    bool asked = false;  // a user asked for the relaunch, nothing was killed
     int skipped_clips = 0;
     std::vector<std::pair<int, double>> evaluations = {};  // step, loss; reported at the end
     bool ended = true;

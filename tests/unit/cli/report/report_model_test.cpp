@@ -1,4 +1,5 @@
 // Figures of a run's report against numbers worked out by hand from demo_run.hpp.
+#include "cli/report/report_render.hpp"
 #include "tests/unit/cli/report/demo_run.hpp"
 
 #include <gmock/gmock.h>
@@ -82,6 +83,18 @@ TEST(RunReportTest, ReportsRelaunches) {
     EXPECT_EQ(report.measured.steps, 120);
     EXPECT_EQ(report.checkpoints.count, 2);
     EXPECT_NEAR(report.checkpoints.median_s, 0.06, 1e-9);
+}
+
+TEST(RunReportTest, TellsAskedRelaunchesFromThoseAfterFaults) {
+    EXPECT_FALSE(report_of({.number = 42, .killed_at = 112}).relaunches.at(0).asked);
+    auto const report = report_of({.number = 42, .killed_at = 112, .asked = true});
+    ASSERT_EQ(report.relaunches.size(), 1u);
+    EXPECT_TRUE(report.relaunches[0].asked);
+    EXPECT_EQ(report.relaunches[0].cause, "relaunch asked by alice: new driver");
+    EXPECT_NEAR(report.relaunches[0].down_s, 0.8, 1e-6);  // as above, one rank starts
+    EXPECT_THAT(render(report, ReportFormat::text),
+                HasSubstr("0 relaunches of 3 · 1 as asked · 12 steps repeated"));
+    EXPECT_THAT(render(report, ReportFormat::json), HasSubstr("\"asked\":true"));
 }
 
 TEST(RunReportTest, KeepsTheLastAndTheBestEvaluation) {

@@ -69,6 +69,30 @@ TEST(EventText, NoCheckpointYet) {
                             "14:31:02  relaunch 1 of 3 from the start (no checkpoint yet)"));
 }
 
+TEST(EventText, AUserAsksForARelaunch) {
+    Story story;
+    Telling telling;
+    telling.tell({story.submitted(2, 200), story.plan(1)});
+    telling.tell(story.launch(1, 0, 2, 0));
+    protocol::RelaunchAsked asked{false, "alice", "new driver"};
+    EXPECT_THAT(telling.tell({story.record(3, asked), story.record(3.1, asked)}),
+                ElementsAre("14:31:03  relaunch asked by alice: new driver · stopping after this "
+                            "step"));
+    protocol::RelaunchAsked const late{true, "osora", "the graceful stop took too long"};
+    EXPECT_THAT(telling.tell({story.record(63, late)}),
+                ElementsAre("14:32:03  stopping now: the graceful stop took too long"));
+    EXPECT_THAT(telling.tell({story.record(64, protocol::NodeStopped{})}), IsEmpty());
+    EXPECT_THAT(telling.tell(story.launch(65, 1, 2, 0)),
+                ElementsAre("14:32:05  relaunch from the start (no checkpoint yet), as asked",
+                            "14:32:05  2 ranks running again after 62.4 s"));
+    telling.tell({story.record(70, protocol::RelaunchAsked{true, "", ""})});
+    protocol::NodeLost lost;
+    lost.why = "agent was killed by signal 9";
+    EXPECT_THAT(telling.tell({story.record(71, lost)}),
+                ElementsAre(testing::HasSubstr("node 0"),
+                            "14:32:11  relaunch 1 of 3 from the start (no checkpoint yet)"));
+}
+
 TEST(EventText, NoticesAreSaidThreeTimesAndThenCounted) {
     Story story;
     Telling telling;
