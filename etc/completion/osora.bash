@@ -57,7 +57,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "bisect cancel completion config daemon data detect diff doctor exec-steps explain history init logs model nccl nodes plan probe rehearse report resume sample status submit topology tune validate watch whatif --help --version"
+        _osora_words "bisect cancel completion config daemon data detect diff doctor exec-steps explain history init logs model nccl nodes plan probe rehearse relaunch report resume sample status submit topology tune validate watch whatif --help --version"
         return
     fi
     case "$command:$previous" in
@@ -109,6 +109,7 @@ _osora() {
     "status:--ended") :; return ;;
     "logs:--rank") :; return ;;
     "logs:--attempt") :; return ;;
+    "relaunch:--reason") :; return ;;
     "nccl fit:--samples") _osora_files; return ;;
     "nccl fit:--predict") :; return ;;
     "nccl fit:--collective") :; return ;;
@@ -235,6 +236,7 @@ _osora() {
         "watch") _osora_words "--json --help" ;;
         "logs") _osora_words "--rank --attempt --follow --json --help" ;;
         "cancel") _osora_words "--now --trust --json --help" ;;
+        "relaunch") _osora_words "--now --reason --trust --json --help" ;;
         "resume") _osora_words "--detach --trust --json --help" ;;
         "nccl fit") _osora_words "--samples --predict --collective --ranks --nodes --json --help" ;;
         "nccl model") _osora_words "--graphs --topo --nccl-version --tuner --json --help" ;;
@@ -288,6 +290,7 @@ _osora() {
     "watch") _osora_runs ;;
     "logs") _osora_runs ;;
     "cancel") _osora_runs ;;
+    "relaunch") _osora_runs ;;
     "resume") _osora_runs ;;
     "data plan") _osora_run_files ;;
     "sample") _osora_runs ;;
