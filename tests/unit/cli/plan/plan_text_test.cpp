@@ -82,8 +82,8 @@ TEST(PlanText, RanksThatShareANetworkAreNamed) {
                 HasSubstr("\ngroups   tp 8: 0 1 2 ... 7 | 8 9 10 ... 15 | 14 more · inside a node\n"
                           "         dp 8: 0 8 16 ... 56 | 1 9 17 ... 57 | 14 more\n"
                           "         over 8 nodes, 8 share a node's links\n"
-                          "         pp 2: 0 64 | 1 65 | 62 more\n"
-                          "         over 2 nodes, 8 share a node's links\n"));
+                          "         pp 2: 0 64 | 1 65 | 62 more · over 2 nodes, 8 share a node's "
+                          "links\n"));
     expect_columns(render_plan(d, header()));
     d.chosen.tp_size = d.chosen.pp_size = 1;
     d.rank_groups = plan::rank_map(d.chosen, 8);
