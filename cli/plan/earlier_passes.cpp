@@ -2,12 +2,17 @@
 #include "cli/plan/earlier_passes.hpp"
 
 #include "cli/command/history_access.hpp"
+#include "cli/command/print.hpp"
+#include "cli/command/state_folder.hpp"
 #include "cli/plan/rehearsal_source.hpp"
 #include "db/record/facts.hpp"
 #include "db/store/queries.hpp"
 #include "protocol/json.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 namespace osora::cli {
 namespace {
@@ -71,6 +76,11 @@ std::vector<plan::MeasuredPass> measured_passes(Context const& context,
     std::vector<plan::MeasuredPass> passes;
     auto const state = state_dir(context.environment);
     if (state.has_error() || config.run.job != "train") return passes;
+    std::vector<std::string> notes;
+    std::error_code missing;
+    if (!std::filesystem::is_directory(*state, missing)) return passes;
+    if (!is_own_state(*state, notes)) return passes;  // who writes there says so
+    for (auto const& note : notes) cli::print(stderr, "note: {}\n", note);
     auto const history = open_history(*state);
     if (history.has_error()) return passes;
     auto const runs = db::list_runs(*history->store, "", kListed);
