@@ -40,6 +40,7 @@ std::span<Explanation const> explanations() {
 
 Explanation const* find_explanation(std::string_view wanted) {
     std::string name = lower(wanted);
+    std::ranges::replace(name, '_', '-');  // osora data check writes too_large
     if (name.starts_with("e-")) name.erase(0, 2);
     for (Explanation const& each : explanations()) {
         if (lower(each.id.substr(2)) == name) return &each;

@@ -26,8 +26,7 @@ constexpr std::array kRunErrors{
         .meaning =
             "osora-worker compared what it computed, read or received with what it must be, and "
             "they differ. It stops before the difference reaches a checkpoint.",
-        .causes = "ranks read different lists of clips, files or settings\n"
-                  "memory or a GPU returns wrong values\n"
+        .causes = "memory or a GPU returns wrong values\n"
                   "a defect of osora",
         .next = "osora logs RUN\n"
                 "osora doctor --run RUN\n"

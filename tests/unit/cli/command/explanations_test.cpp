@@ -49,7 +49,7 @@ TEST(Explanations, AreFoundByIdWordAndExitCodeOfTheWorker) {
 
 TEST(Explanations, EachKindOfDamagedClipHasOne) {
     for (char const* kind : {"row", "missing", "empty", "unreadable", "damaged", "short", "size",
-                             "slow", "too-large"}) {
+                             "slow", "too_large"}) {
         EXPECT_NE(find_explanation(std::string("E-clip-") + kind), nullptr) << kind;
     }
 }
