@@ -66,6 +66,7 @@ std::optional<CollectiveCurve> CollectiveCurve::from_probe(ProbeResult const& pr
             samples.push_back(each);
         }
     }
+    if (samples.empty() && collective != Collective::all_reduce) return {};
     CollectiveCurve curve;
     auto const groups = topology::group_samples(samples);
     Links const links = gpu ? Links() : links_of(probe);

@@ -15,7 +15,8 @@ namespace osora::plan {
 class CollectiveCurve {
 public:
     /// For the ranks of a run on several nodes. For NCCL only measured collectives count: it may
-    /// use other links than TCP. nullopt: the probe says nothing about such a group.
+    /// use other links than TCP. nullopt: the probe says nothing about such a group, or it has not
+    /// timed this collective, which is not all_reduce.
     [[nodiscard]] static std::optional<CollectiveCurve> from_probe(
         topology::ProbeResult const& probe, topology::GroupShape const& shape, bool gpu,
         topology::Collective collective = topology::Collective::all_reduce);

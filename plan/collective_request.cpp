@@ -16,8 +16,8 @@
 namespace osora::plan {
 namespace {
 
-constexpr std::array<std::string_view, 5> kCollectives{"all_reduce", "all_gather", "reduce_scatter",
-                                                       "broadcast", "send_recv"};
+constexpr std::array<std::string_view, 6> kCollectives{"all_reduce", "all_gather", "reduce_scatter",
+                                                       "all_to_all", "broadcast",  "send_recv"};
 constexpr std::size_t kCasesMax = 100'000;
 
 Error bad(std::string message) {
@@ -78,7 +78,7 @@ Result<void> check_collective_request(CollectiveRequest const& request, int worl
 CollectiveRequest job_shaped_request(int nodes, int ranks_per_node) {
     constexpr std::int64_t kKib = 1 << 10, kMib = 1 << 20;
     CollectiveRequest request;
-    request.collectives = {"all_reduce", "all_gather", "reduce_scatter"};
+    request.collectives = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all"};
     request.sizes_bytes = {64 * kKib, kMib, 4 * kMib, 32 * kMib, 256 * kMib, 1024 * kMib};
     auto const add_groups = [&](int of_nodes) {
         ProbeGroupSet set{.name = fmt::format("{} node{}", of_nodes, of_nodes == 1 ? "" : "s"),

@@ -20,10 +20,10 @@ struct ProbeGroupSet {
 };
 
 struct CollectiveRequest {
-    /// Of all_reduce, all_gather, reduce_scatter, broadcast, send_recv.
+    /// Of all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, send_recv.
     std::vector<std::string> collectives;
-    /// Counted as in nccl-tests: for all_gather the result, for reduce_scatter the input. Rounded
-    /// up to whole values per rank.
+    /// Counted as in nccl-tests: for all_gather the result, for reduce_scatter and all_to_all
+    /// the input of a rank. Rounded up to whole values per rank.
     std::vector<std::int64_t> sizes_bytes{1 << 20, 1 << 25};
     std::vector<ProbeGroupSet> group_sets;
     bool world = true;       // all ranks as one group, first
@@ -46,7 +46,7 @@ constexpr std::int64_t kProbeBytesMax = std::int64_t{8} << 30;
                                                     int world_size);
 
 /// The measurements before planning runs of `nodes` x `ranks_per_node` ranks: the collectives of
-/// data parallelism over all ranks, over the ranks of each node, and over groups of 2, 4, 8, ...
+/// training over all ranks, over the ranks of each node, and over groups of 2, 4, 8, ...
 /// neighbouring nodes, all groups of a size at once. Each rank is in one group of every set, as
 /// NCCL requires.
 [[nodiscard]] CollectiveRequest job_shaped_request(int nodes, int ranks_per_node);

@@ -6,6 +6,9 @@
 #include <cmath>
 
 namespace osora::plan {
+
+using topology::Collective;
+
 namespace {
 
 /// Of groups that share the links of their nodes.
@@ -34,11 +37,17 @@ GroupNetwork::Links GroupNetwork::links() const {
             .bytes_per_s = sent / std::max(1e-9, whole_.seconds(kLarge) - start)};
 }
 
+CollectiveCurve const* GroupNetwork::curve_of(topology::Collective collective,
+                                              topology::GroupShape const& shape) const {
+    auto const found = measured_.find({collective, shape});
+    return found == measured_.end() ? nullptr : &found->second;
+}
+
 double GroupNetwork::all_reduce_s(GroupPlace const& place, double bytes) const {
     topology::GroupShape const& shape = place.shape;
     if (shape == shape_) return shared_s(whole_, place.at_once, bytes);
-    if (auto const measured = reduces_.find(shape); measured != reduces_.end()) {
-        return shared_s(measured->second, place.at_once, bytes);
+    if (auto const* curve = curve_of(Collective::all_reduce, shape)) {
+        return shared_s(*curve, place.at_once, bytes);
     }
     Links const each = links();
     double const ranks = shape.ranks;
@@ -46,10 +55,14 @@ double GroupNetwork::all_reduce_s(GroupPlace const& place, double bytes) const {
     return start + place.at_once * 2 * (ranks - 1) / ranks * bytes / each.bytes_per_s;
 }
 
-double GroupNetwork::gather_s(GroupPlace const& place, double bytes) const {
-    auto const measured = gathers_.find(place.shape);
-    if (measured == gathers_.end()) return all_reduce_s(place, bytes) / 2;
-    return shared_s(measured->second, place.at_once, bytes);
+double GroupNetwork::seconds(Collective collective, GroupPlace const& place, double bytes) const {
+    if (collective == Collective::all_reduce) return all_reduce_s(place, bytes);
+    for (Collective const each : {collective, Collective::all_gather}) {
+        if (auto const* curve = curve_of(each, place.shape)) {
+            return shared_s(*curve, place.at_once, bytes);
+        }
+    }
+    return all_reduce_s(place, bytes) / 2;
 }
 
 double GroupNetwork::messages_s(double bytes, int ranks_per_node) const {

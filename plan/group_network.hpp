@@ -26,24 +26,21 @@ public:
     /// `whole`: of all ranks of the run, which have that shape.
     GroupNetwork(CollectiveCurve whole, topology::GroupShape const& shape)
         : whole_(std::move(whole)), shape_(shape) {}
-    /// all_reduce of a smaller group.
-    void add(topology::GroupShape const& shape, CollectiveCurve curve) {
-        reduces_.insert_or_assign(shape, std::move(curve));
-    }
-    /// all_gather of a group, or of all ranks.
-    void add_gather(topology::GroupShape const& shape, CollectiveCurve curve) {
-        gathers_.insert_or_assign(shape, std::move(curve));
+    /// Of a group, or another collective than all_reduce of all ranks.
+    void add(topology::Collective collective, topology::GroupShape const& shape,
+             CollectiveCurve curve) {
+        measured_.insert_or_assign({collective, shape}, std::move(curve));
     }
 
     /// all_reduce over all ranks.
     [[nodiscard]] CollectiveCurve const& whole() const { return whole_; }
-    /// Seconds of an all_reduce of `bytes` per rank in a group that crosses nodes, while the others
-    /// of its kind run theirs. Of a group that was not measured: a ring over the links that explain
-    /// the whole run's.
-    [[nodiscard]] double all_reduce_s(GroupPlace const& place, double bytes) const;
-    /// The same of an all_gather whose result has `bytes`, and of an all_to_all in which each rank
-    /// has `bytes`, as these move as much. Without a measurement half of an all_reduce.
-    [[nodiscard]] double gather_s(GroupPlace const& place, double bytes) const;
+    /// Seconds of a collective in a group that crosses nodes, while the others of its kind run
+    /// theirs: all_reduce of `bytes` per rank; all_gather whose result has `bytes`; reduce_scatter
+    /// and all_to_all of which each rank gives `bytes`. Of a group whose all_reduce was not
+    /// measured: a ring over the links that explain the whole run's. Of another collective that
+    /// was not measured: as all_gather, which moves as much, else half of an all_reduce.
+    [[nodiscard]] double seconds(topology::Collective collective, GroupPlace const& place,
+                                 double bytes) const;
     /// Seconds of a message from each rank of a node to another node and one back.
     [[nodiscard]] double messages_s(double bytes, int ranks_per_node) const;
 
@@ -52,10 +49,14 @@ private:
         double latency_s = 0, bytes_per_s = 0;  // of a node
     };
     [[nodiscard]] Links links() const;
+    [[nodiscard]] double all_reduce_s(GroupPlace const& place, double bytes) const;
+    /// nullptr: it was not measured.
+    [[nodiscard]] CollectiveCurve const* curve_of(topology::Collective collective,
+                                                  topology::GroupShape const& shape) const;
 
     CollectiveCurve whole_;
     topology::GroupShape shape_;
-    std::map<topology::GroupShape, CollectiveCurve> reduces_, gathers_;
+    std::map<std::pair<topology::Collective, topology::GroupShape>, CollectiveCurve> measured_;
 };
 
 }  // namespace osora::plan

@@ -89,11 +89,11 @@ void add_network(PlanContext& context, PlanRequest const& request) {
                                            {stage / tp, tp}}) {
             GroupPlace const place = group_place(size, stride, context.ranks_per_node);
             if (size < 2 || !place.crosses_nodes()) continue;
-            if (auto curve = measured(place.shape, Collective::all_reduce)) {
-                context.network->add(place.shape, std::move(*curve));
-            }
-            if (auto curve = measured(place.shape, Collective::all_gather)) {
-                context.network->add_gather(place.shape, std::move(*curve));
+            for (Collective const each : {Collective::all_reduce, Collective::all_gather,
+                                          Collective::reduce_scatter, Collective::all_to_all}) {
+                if (auto curve = measured(place.shape, each)) {
+                    context.network->add(each, place.shape, std::move(*curve));
+                }
             }
         }
     } else if (nodes > 1 && request.nominal_network) {

@@ -14,6 +14,9 @@
 #include <vector>
 
 namespace osora::plan {
+
+using topology::Collective;
+
 namespace {
 
 constexpr double kBackwardShare = 2.0 / 3.0;  // of a pass
@@ -57,20 +60,31 @@ ReduceTime reduce_time(StepQuery const& query, Calibration const& calibration,
     if (query.network == nullptr || !place.crosses_nodes()) {
         return {core_sharing(query) * local, 1};
     }
-    double const seconds = query.network->all_reduce_s(place, bytes);
+    double const seconds = query.network->seconds(Collective::all_reduce, place, bytes);
     return {seconds, std::min(1.0, local / seconds)};
 }
 
-/// An all_gather whose result has `bytes`, or an all_to_all of `bytes` per rank: half of an
-/// all_reduce within a node.
-ReduceTime gather_time(StepQuery const& query, Calibration const& calibration,
-                       GroupPlace const& place, double bytes) {
+/// An all_gather whose result has `bytes`, or a reduce_scatter or all_to_all of `bytes` per rank:
+/// half of an all_reduce within a node.
+ReduceTime half_time(StepQuery const& query, Calibration const& calibration, Collective collective,
+                     GroupPlace const& place, double bytes) {
     double const local = all_reduce_s(calibration.all_reduce, place.shape.ranks, bytes) / 2;
     if (query.network == nullptr || !place.crosses_nodes()) {
         return {core_sharing(query) * local, 1};
     }
-    double const seconds = query.network->gather_s(place, bytes);
+    double const seconds = query.network->seconds(collective, place, bytes);
     return {seconds, std::min(1.0, local / seconds)};
+}
+
+/// Gradients of a bucket become sums on the ranks that need them, with ZeRO weights afterwards
+/// become whole. Gloo ranks exchange their contributions and add them (worker/parallel).
+ReduceTime sum_time(StepQuery const& query, Calibration const& calibration, GroupPlace const& place,
+                    double bytes) {
+    if (query.zero_stage == 0) return reduce_time(query, calibration, place, bytes);
+    Collective const scatter = query.gpu ? Collective::reduce_scatter : Collective::all_to_all;
+    ReduceTime sum = half_time(query, calibration, scatter, place, bytes);
+    sum.seconds += half_time(query, calibration, Collective::all_gather, place, bytes).seconds;
+    return sum;
 }
 
 /// In the calibration's terms: a GPU computes equally fast whatever threads its rank has.
@@ -172,12 +186,12 @@ double token_exchange_s(StepQuery const& query, Calibration const& calibration) 
     double const values = samples * tokens * shape.hidden / (query.sp_size * query.tp_size);
     int const trades = 4 * (joint ? shape.blocks() : shape.depth);
     GroupPlace const place = group_place(query.sp_size, query.tp_size, query.ranks_per_node);
-    auto const exchange_s = [&](double bytes) {
-        return gather_time(query, calibration, place, bytes).seconds;
+    auto const time_s = [&](Collective collective, double bytes) {
+        return half_time(query, calibration, collective, place, bytes).seconds;
     };
     double const output = samples * tokens * shape.patch_volume() * shape.out_channels();
-    return trades * exchange_s(2 * values * value_bytes(query)) +
-           exchange_s(output * value_bytes(query));
+    return trades * time_s(Collective::all_to_all, 2 * values * value_bytes(query)) +
+           time_s(Collective::all_gather, output * value_bytes(query));
 }
 
 /// Time that a pass waits in shared linear layers: tokens are gathered before them, and the ranks'
@@ -197,7 +211,10 @@ double layer_exchange_s(StepQuery const& query, Calibration const& calibration) 
         1 +
         recomputed_share(shape, sample_cost(shape, query.bucket), query.activations.recompute) / 2;
     GroupPlace const place = group_place(query.tp_size, 1, query.ranks_per_node);
-    return again * 4 * pairs * gather_time(query, calibration, place, bytes).seconds;
+    auto const time_s = [&](Collective collective) {
+        return half_time(query, calibration, collective, place, bytes).seconds;
+    };
+    return again * 2 * pairs * (time_s(Collective::all_gather) + time_s(Collective::all_to_all));
 }
 
 /// A micro-batch's tokens to the next stage, and their gradient back. Within a node a message of S
@@ -283,11 +300,7 @@ double exposed_comm_s(StepQuery const& query, Calibration const& calibration, do
         double const bytes = exchanged_bytes(query) * part.numbers;
         double const buckets = query.per_parameter ? std::max(1.0, tensors * part.numbers / numbers)
                                                    : std::max(1.0, std::ceil(bytes / bucket_bytes));
-        ReduceTime one = reduce_time(query, calibration, part.place, bytes / buckets);
-        if (query.zero_stage > 0) {  // reduce_scatter and all_gather
-            one = gather_time(query, calibration, part.place, bytes / buckets);
-            one.seconds *= 2;
-        }
+        ReduceTime const one = sum_time(query, calibration, part.place, bytes / buckets);
         double const barriers =
             query.per_parameter ? 2 * reduce_time(query, calibration, part.place, 0).seconds : 0;
         all += buckets * one.seconds + barriers;

@@ -22,12 +22,15 @@ CollectiveOp::CollectiveOp(std::string name, std::int64_t size_bytes, c10d::Back
                            Device const& device)
     : name_(std::move(name)), backend_(backend), device_(device) {
     std::int64_t const ranks = backend.getSize();
-    bool const shared = name_ == "all_gather" || name_ == "reduce_scatter";
+    bool const shared =
+        name_ == "all_gather" || name_ == "reduce_scatter" || name_ == "all_to_all";
     size_bytes_ = up_to_multiple(size_bytes, shared ? kItemBytes * ranks : kItemBytes);
     auto const options = at::TensorOptions().dtype(at::kFloat).device(device.torch());
     whole_ = at::zeros({size_bytes_ / kItemBytes}, options);
-    if (shared) part_ = at::zeros({size_bytes_ / kItemBytes / ranks}, options);
-    if (name_ == "send_recv") part_ = at::zeros({size_bytes_ / kItemBytes}, options);
+    if (shared && name_ != "all_to_all")
+        part_ = at::zeros({size_bytes_ / kItemBytes / ranks}, options);
+    if (name_ == "send_recv" || name_ == "all_to_all")
+        part_ = at::zeros({size_bytes_ / kItemBytes}, options);
 }
 
 void CollectiveOp::run() {
@@ -40,6 +43,9 @@ void CollectiveOp::run() {
         backend_._allgather_base(whole_, part_)->wait();
     } else if (name_ == "reduce_scatter") {
         backend_._reduce_scatter_base(part_, whole_)->wait();
+    } else if (name_ == "all_to_all") {
+        std::vector<std::int64_t> even;  // an equal share for each rank
+        backend_.alltoall_base(part_, whole_, even, even)->wait();
     } else {
         OSORA_CHECK(name_ == "send_recv");
         send_and_receive();

@@ -20,7 +20,7 @@ TEST(CollectiveRequest, EachFaultIsNamed) {
     for (Row const& row : {
              Row{[](CollectiveRequest& r) { r.collectives = {"allreduce"}; },
                  "probe: collective 'allreduce' is not one of: all_reduce, all_gather, "
-                 "reduce_scatter, broadcast, send_recv"},
+                 "reduce_scatter, all_to_all, broadcast, send_recv"},
              Row{[](CollectiveRequest& r) { r.collectives.clear(); }, "needs a collective"},
              Row{[](CollectiveRequest& r) { r.sizes_bytes = {0}; }, "size 0: valid: 1 to"},
              Row{[](CollectiveRequest& r) { r.sizes_bytes = {kProbeBytesMax + 1}; }, "valid: 1 to"},

@@ -6,6 +6,7 @@
 namespace osora::plan {
 namespace {
 
+using topology::Collective;
 using topology::GroupShape;
 
 /// `start_s` and 1 / `bytes_per_s` for each byte.
@@ -35,20 +36,29 @@ TEST(GroupPlace, NeighboursFillANodeFirst) {
 TEST(GroupNetwork, MeasuredGroupsCountAndShareTheirNodesLinks) {
     GroupShape const all{16, 2}, pairs{2, 2};
     GroupNetwork network(line(1e-3, 1e9), all);
-    network.add(pairs, line(2e-3, 2e9));
-    network.add_gather(pairs, line(5e-4, 4e9));
-    EXPECT_NEAR(network.all_reduce_s({all, 1}, 1e9), 1.001, 1e-3);
-    EXPECT_NEAR(network.all_reduce_s({pairs, 1}, 1e9), 0.502, 1e-3);
-    EXPECT_NEAR(network.all_reduce_s({pairs, 8}, 1e9), 4.002, 5e-3) << "eight at once";
-    EXPECT_NEAR(network.gather_s({pairs, 1}, 1e9), 0.2505, 1e-3);
-    EXPECT_NEAR(network.gather_s({all, 1}, 1e9), 0.5005, 1e-3) << "half of an all_reduce";
+    network.add(Collective::all_reduce, pairs, line(2e-3, 2e9));
+    network.add(Collective::all_gather, pairs, line(5e-4, 4e9));
+    network.add(Collective::all_to_all, pairs, line(5e-4, 2.5e9));
+    EXPECT_NEAR(network.seconds(Collective::all_reduce, {all, 1}, 1e9), 1.001, 1e-3);
+    EXPECT_NEAR(network.seconds(Collective::all_reduce, {pairs, 1}, 1e9), 0.502, 1e-3);
+    EXPECT_NEAR(network.seconds(Collective::all_reduce, {pairs, 8}, 1e9), 4.002, 5e-3)
+        << "eight at once";
+    EXPECT_NEAR(network.seconds(Collective::all_gather, {pairs, 1}, 1e9), 0.2505, 1e-3);
+    EXPECT_NEAR(network.seconds(Collective::all_to_all, {pairs, 1}, 1e9), 0.4005, 1e-3);
+    EXPECT_NEAR(network.seconds(Collective::reduce_scatter, {pairs, 1}, 1e9), 0.2505, 1e-3)
+        << "as all_gather";
+    EXPECT_NEAR(network.seconds(Collective::all_gather, {all, 1}, 1e9), 0.5005, 1e-3)
+        << "half of an all_reduce";
 }
 
 TEST(GroupNetwork, OthersAreRingsOverTheSameLinks) {
     // Sixteen ranks send 2 * 15 / 16 of the bytes at 1.875 GB/s.
     GroupNetwork const network(line(0, 1e9), {16, 2});
-    EXPECT_NEAR(network.all_reduce_s({{2, 2}, 1}, 1e9), 1e9 / 1.875e9, 1e-3);
-    EXPECT_NEAR(network.all_reduce_s({{4, 2}, 3}, 1e9), 3 * 1.5e9 / 1.875e9, 1e-2);
+    auto const all_reduce_s = [&](GroupPlace const& place) {
+        return network.seconds(Collective::all_reduce, place, 1e9);
+    };
+    EXPECT_NEAR(all_reduce_s({{2, 2}, 1}), 1e9 / 1.875e9, 1e-3);
+    EXPECT_NEAR(all_reduce_s({{4, 2}, 3}), 3 * 1.5e9 / 1.875e9, 1e-2);
     EXPECT_NEAR(network.messages_s(1e6, 8), 2 * 8e6 / 1.875e9, 1e-4);
 }
 
@@ -68,7 +78,7 @@ StepQuery across(GroupNetwork const& network) {
 // where a step has clips of 3 % more tokens on average.
 TEST(GroupNetwork, StepsMoveTheBytesThatRunsCounted) {
     GroupNetwork network(line(0, 1e6), {2, 2});
-    network.add_gather({2, 2}, line(0, 1e6));
+    network.add(Collective::all_gather, {2, 2}, line(0, 1e6));
     StepQuery query = across(network);
     Calibration const c = nominal_cpu();
     query.sp_size = 2;
@@ -79,6 +89,38 @@ TEST(GroupNetwork, StepsMoveTheBytesThatRunsCounted) {
     query.tp_size = 2;
     EXPECT_NEAR(exposed_comm_s(query, c, 0), 0.598080, 0.02);
     EXPECT_NEAR(step_time(query, c).exposed_comm_s, 295.6 + 0.6, 0.05 * 295.6);
+}
+
+// Exchanges of tokens and the sums of shared layers are all_to_all; so are the sums of ZeRO on CPU
+// ranks, and reduce_scatter on GPUs.
+TEST(GroupNetwork, EachCollectiveOfAStepHasItsCost) {
+    GroupNetwork network(line(0, 1e9), {2, 2});
+    Calibration const c = nominal_cpu();
+    StepQuery query = across(network);
+    auto const added_s = [&](Collective collective) {
+        GroupNetwork other = network;
+        other.add(Collective::all_gather, {2, 2}, line(0, 2e9));  // as half of an all_reduce
+        double const before = step_time(query, c).exposed_comm_s;
+        other.add(collective, {2, 2}, line(0, 1e9));  // twice as long
+        StepQuery changed = query;
+        changed.network = &other;
+        return (step_time(changed, c).exposed_comm_s - before) / before;
+    };
+    query.sp_size = 2;
+    EXPECT_GT(added_s(Collective::all_to_all), 0.8);
+    EXPECT_NEAR(added_s(Collective::reduce_scatter), 0, 1e-9);
+    query.sp_size = 1;
+    query.tp_size = 2;
+    EXPECT_NEAR(added_s(Collective::all_to_all), 0.5, 0.02) << "half of them are all_gather";
+    EXPECT_NEAR(added_s(Collective::all_gather), 0.98, 0.05) << "the exchanges take its time";
+    query.tp_size = 1;
+    query.dp_size = 2;
+    query.zero_stage = 2;
+    EXPECT_NEAR(added_s(Collective::all_to_all), 0.5, 0.02);
+    EXPECT_NEAR(added_s(Collective::reduce_scatter), 0, 1e-9);
+    query.gpu = true;
+    EXPECT_NEAR(added_s(Collective::all_to_all), 0, 1e-9);
+    EXPECT_NEAR(added_s(Collective::reduce_scatter), 0.5, 0.02);
 }
 
 // Within a node nothing of that changes: the links of the node count.

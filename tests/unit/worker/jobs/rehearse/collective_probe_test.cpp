@@ -31,12 +31,13 @@ topology::CollectiveTimes probe(int ranks, plan::CollectiveRequest const& reques
 // for ranks that are threads.
 TEST(CollectiveProbe, MeasuresEachCollective) {
     plan::CollectiveRequest request;
-    request.collectives = {"all_reduce", "all_gather", "reduce_scatter", "broadcast", "send_recv"};
+    request.collectives = {"all_reduce", "all_gather", "reduce_scatter",
+                           "all_to_all", "broadcast",  "send_recv"};
     request.sizes_bytes = {1, 100'000};
     request.iterations_max = 6;
     auto const answer = probe(3, request, 2);
     EXPECT_TRUE(answer.left_out.empty());
-    ASSERT_EQ(answer.samples.size(), 5u * 2);
+    ASSERT_EQ(answer.samples.size(), 6u * 2);
     for (auto const& each : answer.samples) {
         EXPECT_EQ(each.backend, "gloo");
         EXPECT_EQ(each.ranks, 3);
