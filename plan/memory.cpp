@@ -32,16 +32,31 @@ std::int64_t divided_up(std::int64_t value, std::int64_t parts) {
 struct Shards {
     MemoryQuery const& query;
 
-    /// `all`: parameters of the network, `in_blocks` of them in blocks, `shared` of these in linear
-    /// layers that tensor parallel ranks share. The first stages have one block more.
-    [[nodiscard]] Numbers of_rank(std::int64_t all, std::int64_t in_blocks,
+    /// `outside`: parameters that are not in blocks; `in_blocks` of the first stage's blocks,
+    /// `shared` of these in linear layers that tensor parallel ranks share.
+    [[nodiscard]] Numbers of_rank(std::int64_t outside, std::int64_t in_blocks,
                                   std::int64_t shared) const {
-        Numbers own{all - in_blocks, in_blocks - shared, divided_up(shared, query.tp_size)};
-        if (query.tp_size == 1) own = {own.common, in_blocks, 0};
+        Numbers own{outside, in_blocks - shared, divided_up(shared, query.tp_size)};
+        if (query.tp_size == 1) own = {outside, in_blocks, 0};
         if (query.pp_size == 1) return {own.common + own.blocks, 0, own.slices};
+        return own;
+    }
+    /// Of the first stage, which has one block more than others if they do not divide evenly, and
+    /// in MMDiT the double blocks, which are larger.
+    [[nodiscard]] BlockParameters first_stage(BlockParameters const& all) const {
+        if (query.pp_size == 1) return all;
         std::int64_t const blocks = query.shape.blocks();
         std::int64_t const here = divided_up(blocks, query.pp_size);
-        return {own.common, own.blocks * here / blocks, own.slices * here / blocks};
+        if (query.shape.family == ModelFamily::mmdit) {
+            ModelShape first = query.shape;
+            first.depth = static_cast<int>(std::min<std::int64_t>(first.depth, here));
+            first.single_depth = static_cast<int>(here - first.depth);
+            return parameters_of_blocks(first, query.freeze);
+        }
+        return {.all = all.all * here / blocks,
+                .trained = all.trained * here / blocks,
+                .shared = all.shared * here / blocks,
+                .shared_trained = all.shared_trained * here / blocks};
     }
     /// Bytes of what ranks share from this stage on, with `bytes` per parameter.
     [[nodiscard]] std::int64_t part(int stage, std::int64_t bytes, Numbers const& whole) const {
@@ -51,11 +66,11 @@ struct Shards {
                divided_up(bytes * whole.slices, together / query.tp_size);
     }
 
-    /// worker/parallel/sharding/sharded_parameters: flat gradients (stage 0, 1); four reductions in
-    /// flight with their results, and the bucket that is being filled (2, 3); the parameters
-    /// outside the blocks and of three blocks (3). `bytes` of a weight and its gradient.
-    [[nodiscard]] std::int64_t communication_bytes(std::int64_t bytes,
-                                                   Numbers const& trained) const {
+    /// worker/parallel/sharding/sharded_parameters: flat gradients (stage 0, 1); buckets under way
+    /// (2, 3); the parameters outside the blocks and of three blocks (3). `bytes` of a weight and
+    /// its gradient; `activations`: bytes when backward begins.
+    [[nodiscard]] std::int64_t communication_bytes(std::int64_t bytes, Numbers const& trained,
+                                                   std::int64_t activations) const {
         if (query.ranks() == 1) return 0;
         std::int64_t const travelling = query.reduce_dtype.empty()     ? bytes
                                         : query.reduce_dtype == "fp32" ? 4
@@ -75,9 +90,73 @@ struct Shards {
             std::int64_t const outer = parameter_count(shape).parameters - shape.blocks() * whole;
             gathered = bytes * (std::max<std::int64_t>(0, outer) + 3 * block);
         }
-        return std::min(9 * bucket + gathered, 3 * bytes * trained.all());
+        std::int64_t const all = bytes * trained.all();
+        return std::min(gathered, all) + bucket_bytes(std::min(bucket, all), all, activations);
+    }
+
+    /// Stages 2 and 3: the bucket that backward fills, and up to four reductions in flight with
+    /// their results; less what has been freed of `activations` when so many buckets are full.
+    [[nodiscard]] static std::int64_t bucket_bytes(std::int64_t bucket, std::int64_t all,
+                                                   std::int64_t activations) {
+        constexpr std::int64_t kInFlight = 4;
+        std::int64_t most = bucket;
+        for (std::int64_t full = 1; full <= kInFlight && full * bucket <= all; ++full) {
+            auto const freed = static_cast<double>(activations) * static_cast<double>(full) *
+                               static_cast<double>(bucket) / static_cast<double>(all);
+            std::int64_t const filling = std::min(bucket, all - full * bucket);
+            most = std::max(most,
+                            2 * full * bucket + filling - static_cast<std::int64_t>(freed));
+        }
+        return most;
     }
 };
+
+/// Bytes of the pass of a micro-batch.
+struct Pass {
+    std::int64_t activations = 0, inputs = 0;
+    [[nodiscard]] std::int64_t total() const { return activations + inputs; }
+};
+
+/// The larger of the two peaks: in backward, and when forward ends.
+Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice) {
+    int const bytes_per_value = query.precision == "fp32" ? 4 : 2;
+    SampleCost const sample = sample_cost(query.shape, query.bucket,
+                                          {.activations = choice,
+                                           .bytes_per_value = bytes_per_value,
+                                           .lora_rank = query.lora_rank,
+                                           .exchanges = query.sp_size > 1,
+                                           .one_sample = query.micro_batch_size == 1,
+                                           .stages = query.pp_size});
+    // The first stage holds activations of pp_size micro-batches of its blocks; more with virtual
+    // stages (arXiv 2205.05198).
+    double const held = query.virtual_stages == 1
+                            ? 1
+                            : 1 + (query.pp_size - 1.0) / (query.pp_size * query.virtual_stages);
+    double const samples = query.micro_batch_size;
+    double const here = samples * activation_share(query.shape, query.tp_size) / query.sp_size;
+    double const saved = held * static_cast<double>(sample.saved_bytes);
+    double const latent = samples * static_cast<double>(sample.latent_bytes);
+    auto const pass = [](double activations, double inputs) {
+        return Pass{static_cast<std::int64_t>(activations), static_cast<std::int64_t>(inputs)};
+    };
+    Pass const backward = pass(here * (saved + static_cast<double>(sample.working_bytes)),
+                               latent * sample.latents_in_backward);
+    if (query.pp_size > 1) return backward;  // passes of micro-batches alternate
+    // Ranks that share a sample gather its output; tensor parallel ranks have summed tokens last.
+    bool const shares = query.sp_size * query.tp_size > 1;
+    double const gathered = shares ? 2.0 * query.shape.out_channels() / query.shape.in_channels : 0;
+    double const sums = query.tp_size > 1 ? 2 * samples / query.sp_size * query.shape.hidden *
+                                                static_cast<double>(sample.tokens()) *
+                                                bytes_per_value
+                                          : 0;
+    Pass const forward = pass(here * (saved + static_cast<double>(sample.unreleased_bytes)) + sums,
+                              latent * (sample.latents_in_forward + gathered));
+    return forward.total() > backward.total() ? forward : backward;
+}
+
+/// Of trained weights: their exact gradients, with which the effect of a lossy store is compared
+/// (worker/train/objective/stored_objective).
+constexpr std::int64_t kCheckedBytes = std::int64_t{64} << 20;
 
 }  // namespace
 
@@ -87,19 +166,15 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
     std::int64_t const bytes = low ? 2 : kFloat;
     Shards const shards{query};
     BlockParameters const blocks = parameters_of_blocks(query.shape, query.freeze);
-    Numbers const model = shards.of_rank(
-        parameter_count(query.shape).parameters + adapter_parameters(query.shape, query.lora_rank),
-        blocks.all, blocks.shared);
+    BlockParameters const first = shards.first_stage(blocks);
+    std::int64_t const outside = parameter_count(query.shape).parameters +
+                                 adapter_parameters(query.shape, query.lora_rank) - blocks.all;
+    Numbers const model = shards.of_rank(outside, first.all, first.shared);
     std::int64_t const all_trained = trained_parameters(query.shape, query.lora_rank, query.freeze);
-    Numbers const trained =
-        query.lora_rank > 0 ? Numbers{all_trained, 0, 0}
-                            : shards.of_rank(all_trained, blocks.trained, blocks.shared_trained);
-    SampleCost const sample = sample_cost(query.shape, query.bucket,
-                                          {.activations = query.activations,
-                                           .bytes_per_value = static_cast<int>(bytes),
-                                           .lora_rank = query.lora_rank,
-                                           .exchanges = query.sp_size > 1});
-    std::int64_t const samples = query.micro_batch_size;
+    Numbers const trained = query.lora_rank > 0
+                                ? Numbers{all_trained, 0, 0}
+                                : shards.of_rank(all_trained - blocks.trained, first.trained,
+                                                 first.shared_trained);
     RankMemory memory;
     memory.process_bytes = query.gpu ? constants.gpu_context_bytes : constants.cpu_process_bytes;
     memory.parameter_bytes = bytes * (model.all() - trained.all()) + shards.part(3, bytes, trained);
@@ -110,21 +185,20 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
     memory.master_bytes = low ? shards.part(1, kFloat, trained) : 0;
     memory.optimizer_bytes = shards.part(1, 2 * kFloat, trained);
     memory.ema_bytes = query.ema ? shards.part(1, kFloat, trained) : 0;
-    memory.communication_bytes = shards.communication_bytes(bytes, trained);
     memory.is_sharded =
         query.tp_size > 1 || query.pp_size > 1 || (query.zero_stage > 0 && query.ranks() > 1);
     memory.saved_parameter_bytes = shards.part(1, bytes, model);
-    // The first stage holds activations of pp_size micro-batches of its blocks, as much as one
-    // micro-batch of all blocks; more with virtual stages (arXiv 2205.05198).
-    double const held = query.virtual_stages == 1
-                            ? 1
-                            : 1 + (query.pp_size - 1.0) / (query.pp_size * query.virtual_stages);
-    double const here = activation_share(query.shape, query.tp_size) / query.sp_size;
-    double const of_sample =
-        held * static_cast<double>(sample.saved_bytes) + static_cast<double>(sample.working_bytes);
-    memory.activation_bytes =
-        static_cast<std::int64_t>(here * static_cast<double>(samples) * of_sample);
-    memory.input_bytes = samples * sample.input_bytes;
+    Pass pass = pass_of(query, query.activations);
+    if (is_lossy(query.activations.store, query.precision)) {
+        // Once in a while gradients are compared with exact ones (worker/train/objective).
+        pass.activations += std::min(kCheckedBytes, bytes * trained.all());
+        Pass const exact = pass_of(query, {.recompute = "full", .store = "none"});
+        if (exact.total() > pass.total()) pass = exact;
+    }
+    memory.activation_bytes = pass.activations;
+    memory.input_bytes = pass.inputs;
+    memory.communication_bytes =
+        shards.communication_bytes(bytes, trained, memory.activation_bytes);
     memory.update_bytes = low ? kFloat * std::min(shards.part(1, 1, trained), kUpdateGroup) : 0;
     return memory;
 }

@@ -19,7 +19,7 @@ double arch_bytes(EvaluateRow const& row) {
     RankMemory const memory = rank_memory(
         {.shape = arch.shape,
          .bucket = arch.bucket,
-         .micro_batch_size = 1,
+         .micro_batch_size = static_cast<int>(layout.micro_batch_size),
          .dp_size = static_cast<int>(layout.dp_size),
          .sp_size = static_cast<int>(layout.sp_size),
          .tp_size = static_cast<int>(layout.tp_size),
@@ -31,9 +31,8 @@ double arch_bytes(EvaluateRow const& row) {
          .activations = {.recompute = layout.recompute, .store = layout.activation_store}});
     auto const in_flight = static_cast<double>(std::min(layout.pp_size, layout.grad_accum_steps)) /
                            static_cast<double>(layout.pp_size);
-    double const of_sample = in_flight * static_cast<double>(memory.activation_bytes) +
-                             static_cast<double>(memory.input_bytes);
-    double const batch = static_cast<double>(layout.micro_batch_size) * of_sample;
+    double const batch = in_flight * static_cast<double>(memory.activation_bytes) +
+                         static_cast<double>(memory.input_bytes);
     return static_cast<double>(memory.static_bytes() - memory.process_bytes) +
            std::max(batch, static_cast<double>(memory.update_bytes)) +
            (arch.encoders ? kEncoderBytes : 0);

@@ -18,17 +18,21 @@ struct BlockKeeps {
     double floats = 0;      // also kept in fp32 below it: q and k before they are normalised
     double adapters = 0;    // kept only for gradients of weights that LoRA freezes
     double lora_ranks = 0;  // linear layers, each of which keeps lora_rank values a token
+    double gradients = 0;   // at the peak of its backward pass
+    double output = 0;      // more at that peak if the block was recomputed: its output waits
 };
 
 /// Both norms' inputs and outputs 4, inputs of qkv and fc1 2, qkv 3, normalised q and k 2, q and k
 /// as attended 2, results of both attentions 2, what the gates multiply 2, input of the query and
-/// the query 2, the MLP's hidden values before and after GELU 2 m.
+/// the query 2, the MLP's hidden values before and after GELU 2 m. Gradients of the output, of x and
+/// of the MLP's hidden values.
 BlockKeeps stdit3_block(ModelShape const& shape) {
     return {.all = 19 + 2 * shape.mlp_ratio,
             .attention = 14,
             .floats = 2,
             .adapters = 6,
-            .lora_ranks = 6};
+            .lora_ranks = 6,
+            .gradients = 2 + shape.mlp_ratio};
 }
 
 /// As STDiT3 with one more attention: its norm 1, input 1, qkv 3, q and k 4, result and gate 3.
@@ -38,50 +42,60 @@ BlockKeeps stdit2_block(ModelShape const& shape) {
             .attention = block.attention + 12,
             .floats = 2 * block.floats,
             .adapters = block.adapters + 4,
-            .lora_ranks = block.lora_ranks + 2};
+            .lora_ranks = block.lora_ranks + 2,
+            .gradients = block.gradients};
 }
 
 /// Norms 4, inputs of q, k, v and of the MLP 2, q and k 2, normalised 2, joined q, k, v 3, the
-/// result 1 (and its part for each stream, which is a copy if there are several samples: half),
-/// what the gates multiply 2, the sum between 1, the MLP's hidden values 2 m.
-BlockKeeps double_block(ModelShape const& shape) {
-    return {.all = 16.5 + 2 * shape.mlp_ratio,
-            .attention = 4.5,
+/// result 1 (and its part for each stream, which is a copy if there are several samples), what the
+/// gates multiply 2, the sum between 1, the MLP's hidden values 2 m. Gradients as in STDiT.
+BlockKeeps double_block(ModelShape const& shape, bool one_sample) {
+    double const copies = one_sample ? 0 : 1;
+    return {.all = 16 + copies + 2 * shape.mlp_ratio,
+            .attention = 4 + copies,
             .floats = 1,
-            .adapters = 6.5,
-            .lora_ranks = 6};
+            .adapters = 6,
+            .lora_ranks = 6,
+            .gradients = 2 + shape.mlp_ratio,
+            .output = 1};
 }
 
 /// Norm 2, input 1, q, k, v and the MLP's hidden values 3 + m, normalised q and k 2, turned 2,
-/// the result 1, what linear2 reads 1 + m, what the gate multiplies 1.
+/// the result 1, what linear2 reads 1 + m, what the gate multiplies 1. The peak is in attention:
+/// gradients of what linear2 read 1 + m, of GELU m, of q, k, v and the result 4.3, of a slice 1,
+/// where 2 + m of the values are released.
 BlockKeeps single_block(ModelShape const& shape) {
     return {.all = 13 + 2 * shape.mlp_ratio,
             .attention = 5,
             .floats = 1,
             .adapters = 4,
-            .lora_ranks = 4};
+            .lora_ranks = 4,
+            .gradients = 4 + shape.mlp_ratio,
+            .output = 1.3};
 }
 
 /// What ranks that share tokens keep of q, k, v and attention's result before and after they
-/// exchange them, the mean over blocks.
+/// exchange them, the mean over blocks: in STDiT every second block exchanges q, k, v 3 and the
+/// result 1, and keeps 2 less of the normalised q and k.
 double exchanged_values(ModelShape const& shape) {
-    return shape.family == ModelFamily::mmdit ? 1.3 : 3.2;
+    return shape.family == ModelFamily::mmdit ? 1.3 : 1;
 }
 
-/// At the peak of a block's backward beyond what all blocks keep, in units of tokens x hidden.
+/// At the peaks of a pass beyond what all blocks keep, in units of tokens x hidden.
 struct AtWork {
-    double gradients = 0;
-    double attention = 0;  // more if attention is recomputed
-    double unpacked = 0;   // more with an activation store
+    double floats = 0;      // more gradients below fp32: some are in fp32
+    double attention = 0;   // more gradients if attention is recomputed
+    double unpacked = 0;    // more in backward with an activation store
+    double unreleased = 0;  // of the last block when its forward pass ends, with a store
 };
-/// STDiT: gradients of x, of the MLP's result and its hidden values. MMDiT: those of the joined
-/// linear layer's input with copies of its parts. Below fp32 some are in fp32. Measured:
-/// tests/unit/worker/memory.
-AtWork at_work(ModelShape const& shape, bool low) {
+/// Measured: tests/unit/worker/memory, and the trainer (bench/planner/trainer_memory.py). STDiT,
+/// unpacked: the MLP's hidden values, before GELU and their gradient. Unreleased: hidden values
+/// before and after GELU, x and what is added to it; MMDiT: also what linear2 reads, q, k and v.
+AtWork at_work(ModelShape const& shape) {
+    double const m = shape.mlp_ratio;
     if (shape.family == ModelFamily::mmdit)
-        return {
-            .gradients = 6.5 + shape.mlp_ratio + (low ? 2.5 : 0), .attention = 3, .unpacked = 13.5};
-    return {.gradients = 2 + shape.mlp_ratio + (low ? 2 : 0), .attention = 2, .unpacked = 10.5};
+        return {.floats = 2.5, .attention = 4.8, .unpacked = 5.5 + m, .unreleased = 7 + 3 * m};
+    return {.floats = 2, .attention = 1, .unpacked = 2 * m - 1, .unreleased = 4 + 2 * m};
 }
 
 /// Without q and k of the attention over frames, which every second attention of STDiT is: 4 of
@@ -100,7 +114,8 @@ struct Blocks {
 };
 
 /// In the order of a forward pass.
-std::array<Blocks, 2> blocks_of(ModelShape const& shape, bool one_frame) {
+std::array<Blocks, 2> blocks_of(ModelShape const& shape, KeptQuery const& query) {
+    bool const one_frame = query.one_frame;
     switch (shape.family) {
         case ModelFamily::stdit3:
             return {
@@ -109,7 +124,7 @@ std::array<Blocks, 2> blocks_of(ModelShape const& shape, bool one_frame) {
             return {{{with_one_frame(stdit2_block(shape), one_frame ? 1 : 0), shape.blocks()}, {}}};
         case ModelFamily::mmdit:
             return {
-                {{double_block(shape), shape.depth}, {single_block(shape), shape.single_depth}}};
+                {{double_block(shape, query.one_sample), shape.depth}, {single_block(shape), shape.single_depth}}};
     }
     return {};
 }
@@ -155,7 +170,7 @@ BlockBytes bytes_of(ModelShape const& shape, BlockKeeps const& keeps, KeptQuery 
 
 double kept_values(ModelShape const& shape, KeptQuery const& query) {
     double sum = 0;
-    for (Blocks const& each : blocks_of(shape, query.one_frame)) {
+    for (Blocks const& each : blocks_of(shape, query)) {
         double const lora = query.lora_rank > 0 ? each.keeps.adapters : 0;
         sum += static_cast<double>(each.count) * (each.keeps.all - lora);
     }
@@ -167,29 +182,39 @@ KeptBytes kept_bytes(ModelShape const& shape, KeptQuery const& query) {
     KeptQuery plain = query;
     plain.activations.store = "none";
     double const value = static_cast<double>(shape.hidden) * query.bytes_per_value;
-    AtWork const work = at_work(shape, query.bytes_per_value < 4);
+    AtWork const work = at_work(shape);
     bool const stores = query.activations.store != "none";
-    double const gradients = (work.gradients + (stores ? work.unpacked : 0)) * value;
-    double waiting = 3 * value;  // the final layer: its input, its norm and that modulated
+    double const floats = query.bytes_per_value < 4 ? work.floats : 0;
+    double const unpacked = stores ? work.unpacked : 0;
+    double const ends = 3 * value;  // the final layer: its input, its norm and that modulated
+    // A first block that nothing trained precedes keeps no values for its norm's gradient.
+    double const first = query.lora_rank > 0 && shape.family != ModelFamily::mmdit ? value : 0;
     double peak = 0, until = 0;
     std::int64_t whole = recompute.first_blocks;
-    for (Blocks const& each : blocks_of(shape, query.one_frame)) {
-        if (each.count == 0) continue;
+    std::int64_t left = (shape.blocks() + query.stages - 1) / query.stages;
+    for (Blocks const& each : blocks_of(shape, query)) {
+        std::int64_t const count = std::min(each.count, left);
+        if (count == 0) continue;
+        left -= count;
+        double const gradients = (each.keeps.gradients + floats) * value;
         BlockBytes const stored = bytes_of(shape, each.keeps, query);
-        std::int64_t const again = std::clamp<std::int64_t>(whole, 0, each.count);
+        std::int64_t const again = std::clamp<std::int64_t>(whole, 0, count);
         whole -= again;
-        double const inputs = static_cast<double>(again) * stored.input;
+        double const inputs = query.stages * static_cast<double>(again) * stored.input;
         // The input of the block that is recomputed is one of its values.
         double const recomputed = bytes_of(shape, each.keeps, plain).all - value;
-        if (again > 0) peak = std::max(peak, until + inputs + recomputed + gradients);
-        auto const rest = static_cast<double>(each.count - again);
+        double const waits = (each.keeps.output + (stores ? 1 : 0)) * value;
+        if (again > 0) peak = std::max(peak, until + inputs + recomputed + gradients + waits);
+        auto const rest = static_cast<double>(query.stages * (count - again));
         double const kept = recompute.attention ? stored.without_attention : stored.all;
         until += inputs + rest * kept;
         double const attention = recompute.attention ? work.attention * value : 0;
-        if (rest > 0) peak = std::max(peak, until + gradients + attention);
+        if (rest > 0) peak = std::max(peak, until + gradients + unpacked * value + attention);
     }
-    waiting += until;
-    return {.waiting = waiting, .working = std::max(0.0, peak - waiting)};
+    double const waiting = until + ends - first;
+    return {.waiting = waiting,
+            .working = std::max(0.0, peak - first - waiting),
+            .unreleased = stores && recompute.first_blocks == 0 ? work.unreleased * value - ends : 0};
 }
 
 }  // namespace osora::plan

@@ -13,12 +13,18 @@ struct KeptQuery {
     int lora_rank = 0;        // > 0: only adapters are trained, so fewer values are needed
     bool one_frame = false;   // of tokens: attention over frames passes its values on
     bool exchanges = false;   // ranks share the tokens of a sample, and exchange them for heads
+    bool one_sample = false;  // of a micro-batch: parts of its tensors need no copies
+    /// The blocks of the first of so many stages, which keeps so many micro-batches.
+    int stages = 1;
 };
 
 /// Bytes per token.
 struct KeptBytes {
-    double waiting = 0;  // of all blocks and both ends, from forward until backward
+    double waiting = 0;  // of the blocks and both ends, from forward until backward
     double working = 0;  // more at the peak of backward: gradients, and what is recomputed
+    /// More (or, below 0, less) at the end of the last block's forward pass with a store: values
+    /// that the block has not released yet.
+    double unreleased = 0;
 };
 
 /// MMDiT: text tokens are tokens too.

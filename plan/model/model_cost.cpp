@@ -35,7 +35,7 @@ double mmdit_flops(ModelShape const& shape, SampleCost const& cost) {
 
 /// Captions as STDiT's blocks read them, and their keys and values in each.
 double caption_bytes(ModelShape const& shape, KeptQuery const& kept) {
-    if (shape.family == ModelFamily::mmdit) return 0;
+    if (shape.family == ModelFamily::mmdit) return 0;  // tokens like others
     double const blocks =
         checked_recompute(kept.activations.recompute).first_blocks > 0 ? 0 : shape.blocks();
     return (1 + 2 * blocks) * shape.text_tokens * shape.hidden * kept.bytes_per_value;
@@ -73,17 +73,23 @@ SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, KeptQuery 
             break;
     }
     cost.forward_flops += token_work(shape, cost);
-    auto const tokens = static_cast<double>(
-        cost.tokens() + (shape.family == ModelFamily::mmdit ? shape.text_tokens : 0));
+    bool const joint = shape.family == ModelFamily::mmdit;
+    auto const tokens = static_cast<double>(cost.tokens() + (joint ? shape.text_tokens : 0));
     KeptQuery of_bucket = kept;
     of_bucket.one_frame = cost.frames == 1;
     KeptBytes const bytes = kept_bytes(shape, of_bucket);
+    // Sines and cosines of MMDiT's positions, fp32.
+    double const tables = joint ? 4.0 * shape.hidden / shape.heads : 0;
     cost.saved_bytes =
-        static_cast<std::int64_t>(tokens * bytes.waiting + caption_bytes(shape, kept));
+        static_cast<std::int64_t>(tokens * (bytes.waiting + tables) + caption_bytes(shape, kept));
     cost.working_bytes = static_cast<std::int64_t>(tokens * bytes.working);
-    std::int64_t const latent_values = cost.tokens() * shape.patch_volume() * shape.in_channels;
-    // The clip, its patches and the velocity that the loss compares with.
-    cost.input_bytes = 3 * 4 * latent_values;
+    cost.unreleased_bytes = static_cast<std::int64_t>(tokens * bytes.unreleased);
+    cost.latent_bytes = 4 * cost.tokens() * shape.patch_volume() * shape.in_channels;
+    bool const lora = kept.lora_rank > 0;
+    // Patches, which the gradient of their embedding needs; in MMDiT also the loss of each value.
+    cost.latents_in_backward = (joint ? 2 : 1) - (lora ? 1 : 0);
+    // With a store, patches of STDiT are in it.
+    cost.latents_in_forward = !joint && kept.activations.store != "none" ? 3 : 4;
     return cost;
 }
 

@@ -23,8 +23,13 @@ struct SampleCost {
     std::int64_t saved_bytes = 0;
     /// Bytes at the peak of backward besides the saved ones.
     std::int64_t working_bytes = 0;
-    /// The sample and the loss's tensors (noise, noised, target, prediction), fp32.
-    std::int64_t input_bytes = 0;
+    /// Bytes at the end of forward besides the saved ones (or, below 0, of these not yet saved).
+    std::int64_t unreleased_bytes = 0;
+    /// A latent of the sample, fp32; and those that are held in backward, and when forward ends:
+    /// sample, noise, noised, patches.
+    std::int64_t latent_bytes = 0;
+    int latents_in_backward = 0, latents_in_forward = 0;
+    [[nodiscard]] std::int64_t input_bytes() const { return latents_in_backward * latent_bytes; }
 
     [[nodiscard]] std::int64_t tokens() const { return frames * tokens_per_frame; }
 };

@@ -56,7 +56,7 @@ TEST(ModelCost, PixelSpaceTiny) {
     SampleCost const cost = sample_cost(known_shape("stdit3-tiny"), {64, 64, 8});
     EXPECT_EQ(cost.frames, 8);
     EXPECT_EQ(cost.tokens_per_frame, 16 * 16);
-    EXPECT_EQ(cost.input_bytes, 3 * 4 * 8 * 64 * 64 * 3);
+    EXPECT_EQ(cost.latent_bytes, 4 * 8 * 64 * 64 * 3);
     // 4 blocks x 2048 tokens x (27 C + 2 x 4 heads of softmax sums) floats, two more C at the ends.
     // 20 rows of fp32 beside 27 values a block; the final layer's 3; captions, and their keys and
     // values in each block.
@@ -71,7 +71,7 @@ TEST(ModelCost, CostsGrowWithFramesAreaAndPrecision) {
             SampleCost const large = sample_cost(model, larger);
             EXPECT_GT(large.forward_flops, small.forward_flops) << arch;
             EXPECT_GT(large.saved_bytes, small.saved_bytes) << arch;
-            EXPECT_GT(large.input_bytes, small.input_bytes) << arch;
+            EXPECT_GT(large.input_bytes(), small.input_bytes()) << arch;
         }
         EXPECT_LT(sample_cost(model, {64, 64, 17}, {.bytes_per_value = 2}).saved_bytes,
                   small.saved_bytes)

@@ -139,7 +139,7 @@ TEST_P(PredictedMemory, IsThatOfThePass) {
     // The clip itself was there before.
     double const predicted =
         static_cast<double>(c.samples) *
-        static_cast<double>(cost.saved_bytes + cost.working_bytes + cost.input_bytes * 2 / 3);
+        static_cast<double>(cost.saved_bytes + cost.working_bytes + (cost.input_bytes()));
     EXPECT_NEAR(predicted / peak, 1, 0.03) << peak;
 }
 
