@@ -26,7 +26,7 @@ namespace osora::cli {
 namespace {
 
 constexpr std::string_view kLookSubject = "RUN.toml|CLIPS.csv";
-constexpr int kLookClipsMax = 200, kLookDeadlineMax = 86'400;
+constexpr int kLookFramesMax = 65'536, kLookClipsMax = 200, kLookDeadlineMax = 86'400;
 constexpr int kLookWidthMin = 64, kLookWidthMax = 16'384;
 
 std::string look_name(plan::BucketSection const& bucket) {
@@ -43,7 +43,8 @@ Result<plan::BucketSection> look_bucket(std::string const& word) {
         auto const* const begin = word.data() + colon + 1;
         auto const* const stop = word.data() + word.size();
         auto const [end, error] = std::from_chars(begin, stop, bucket.num_frames);
-        if (error != std::errc() || end != stop || bucket.num_frames < 1) {
+        if (error != std::errc() || end != stop || bucket.num_frames < 1 ||
+            bucket.num_frames > kLookFramesMax) {
             return invalid("--bucket " + word +
                            ": expected RESOLUTION:FRAMES as in 360p:51 (360p:1 for images)");
         }
