@@ -12,11 +12,13 @@ struct ClipScoreRequest {
     std::string out;                                  // the CSV
     bool resume = false;                              // keep rows of `out` and of out.part
     double deadline_s = 30;                           // per clip
+    bool progress = false;                            // on stderr
     int workers = 0;                                  // threads; 0: the calling one
     std::map<std::string, std::string> columns = {};  // of the manifest, as [data] columns
 };
 BOOST_DESCRIBE_STRUCT(ClipScoreRequest, (),
-                      (manifest, scores, frames, out, resume, deadline_s, workers, columns))
+                      (manifest, scores, frames, out, resume, deadline_s, progress, workers,
+                       columns))
 
 /// Over the clips that have the score.
 struct ScoreRange {

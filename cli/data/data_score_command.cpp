@@ -15,6 +15,7 @@
 #include "protocol/clip_score.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -86,6 +87,7 @@ Result<protocol::ClipScoreRequest> score_request(Arguments const& arguments) {
     request.deadline_s = deadline.value_or(all ? 600 : 30);
     auto const cores = static_cast<int>(std::thread::hardware_concurrency());
     request.workers = workers.value_or(std::clamp(cores, 1, kScoreWorkersMax));
+    request.progress = ::isatty(STDERR_FILENO) == 1;
     return request;
 }
 

@@ -4,6 +4,7 @@
 #include "worker/clips/clip_fault.hpp"
 #include "worker/clips/frame_scores.hpp"
 #include "worker/clips/in_order.hpp"
+#include "worker/clips/progress.hpp"
 #include "worker/clips/score_file.hpp"
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/manifest.hpp"
@@ -241,6 +242,7 @@ Result<protocol::ClipScores> score_clips(protocol::ClipScoreRequest const& reque
                                 .rows = static_cast<std::int64_t>(clips.size()),
                                 .scores = {},
                                 .damaged = {}};
+    ClipProgress progress(request.progress, answer.rows);
     ScoreTaker taker(file, asked.columns(), answer);
     std::vector<ScoredSlot> slots(in_order_slots(request.workers));
     Result<void> done;
@@ -249,6 +251,7 @@ Result<protocol::ClipScores> score_clips(protocol::ClipScoreRequest const& reque
     };
     auto const take = [&](InOrderPiece const& piece) {
         done = taker.take(clips[piece.index], slots[piece.slot]);
+        progress.step(static_cast<std::int64_t>(piece.index) + 1);
         return done.has_value();
     };
     run_in_order(clips.size(), request.workers, {.make = make, .take = take});
