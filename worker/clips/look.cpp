@@ -117,7 +117,7 @@ public:
     Looker(LookSource const& source, protocol::ClipLookRequest const& request)
         : source_(source),
           request_(request),
-          decoder_({.deadline_s = request.deadline_s}),
+          decoder_({.deadline_s = request.deadline_s, .pixels_max = source.pixels_max()}),
           sheet_(request.width_max) {}
 
     Result<protocol::LookedClip> look(LookPlace& place) {

@@ -1,6 +1,7 @@
 #include "worker/clips/look_source.hpp"
 
 #include "plan/buckets/clip_plan.hpp"
+#include "worker/data/clip_pixels.hpp"
 #include "worker/data/frames/decoder.hpp"
 
 #include <fmt/format.h>
@@ -60,6 +61,10 @@ Result<LookSource> LookSource::open(protocol::ClipLookRequest const& request) {
                                        {.seed = static_cast<std::uint64_t>(request.seed)}));
     made.schedule_ = std::move(schedule);
     return made;
+}
+
+std::int64_t LookSource::pixels_max() const {
+    return schedule_ ? decode_pixels_max(*schedule_, manifest_) : DecodeLimits().pixels_max;
 }
 
 bool LookSource::is_in(ListedClip const& listed, int entry) const {

@@ -38,6 +38,8 @@ public:
     /// Only for a place with a sample.
     [[nodiscard]] plan::Schedule const& schedule() const { return *schedule_; }
 
+    /// As large as the loader of the run allows.
+    [[nodiscard]] std::int64_t pixels_max() const;
     /// Whether a row trains in the entry.
     [[nodiscard]] bool is_in(ListedClip const& listed, int entry) const;
     /// `entry`: -1 for the bucket with the largest share.

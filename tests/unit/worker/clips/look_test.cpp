@@ -256,6 +256,19 @@ TEST_F(Look, ClipsAreChosenByPathLineAndBucket) {
     EXPECT_EQ(look(two).clips[0].kind, "other");
 }
 
+// Larger than decoders take by default: the loader allows what is listed.
+TEST_F(Look, PicturesMayBeAsLargeAsThoseOfTraining) {
+    ASSERT_TRUE(ffmpeg({"-f", "lavfi", "-i", "color=red:s=9000x5000:r=1:d=1", "-frames:v", "1",
+                        "-threads", "1", folder_.file("huge.png")}));
+    write_all(folder_.file("clips.csv"), "path,num_frames,height,width\nhuge.png,1,5000,9000\n");
+    auto large = request();
+    large.buckets = {{"48", 1}};
+    auto const looked = look(large);
+    ASSERT_EQ(looked.clips.size(), 1u);
+    EXPECT_EQ(looked.clips[0].kind, "") << looked.clips[0].reason;
+    EXPECT_EQ(looked.clips[0].source_width, 9000);
+}
+
 TEST_F(Look, ImpossibleRequestsAreRefused) {
     auto bad = request();
     bad.width_max = 0;
