@@ -30,6 +30,8 @@ std::vector<CommandSpec> command_table() {
         data_check_command(),
         data_index_command(),
         data_plan_command(),
+        data_look_command(),
+        data_score_command(),
         sample_command(),
         model_forward_command(),
         model_merge_command(),

@@ -29,6 +29,8 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec data_check_command();
 [[nodiscard]] CommandSpec data_index_command();
 [[nodiscard]] CommandSpec data_plan_command();
+[[nodiscard]] CommandSpec data_look_command();
+[[nodiscard]] CommandSpec data_score_command();
 [[nodiscard]] CommandSpec sample_command();
 [[nodiscard]] CommandSpec model_forward_command();
 [[nodiscard]] CommandSpec model_merge_command();

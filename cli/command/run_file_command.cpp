@@ -29,6 +29,21 @@ OptionSpec columns_option() {
             .repeated = true};
 }
 
+OptionSpec manifest_option() {
+    return {.name = "--manifest",
+            .value = "CSV",
+            .help = "The clips (CSV or JSON lines), with Open-Sora's columns; path alone will do.",
+            .complete = Complete::file};
+}
+
+OptionSpec deadline_option(std::string_view help) {
+    return {.name = "--deadline", .value = "S", .help = help};
+}
+
+OptionSpec workers_option(std::string_view help) {
+    return {.name = "--workers", .value = "N", .help = help};
+}
+
 OptionSpec json_option(std::string_view help) {
     return {.name = "--json", .value = "", .help = help};
 }

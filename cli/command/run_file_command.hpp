@@ -15,6 +15,12 @@ namespace osora::cli {
 [[nodiscard]] OptionSpec set_option();
 /// --columns NAME=COLUMN of a list of clips; plan::columns_of_words() reads it.
 [[nodiscard]] OptionSpec columns_option();
+/// --manifest CSV, --deadline S and --workers N of commands that open clips; `help` of the latter
+/// two says the default.
+[[nodiscard]] OptionSpec manifest_option();
+[[nodiscard]] OptionSpec deadline_option(std::string_view help);
+[[nodiscard]] OptionSpec workers_option(
+    std::string_view help = "Threads; 0: no thread. Default: one a core.");
 [[nodiscard]] OptionSpec json_option(std::string_view help = "Print one JSON object.");
 
 /// This user's config layers, the run file (empty: none) and the --set options.

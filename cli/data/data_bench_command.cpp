@@ -99,11 +99,7 @@ CommandSpec data_bench_command() {
             "osora data bench --manifest clips.csv --frames 16 --stride 3 --size 640x360 "
             "\\\n    --workers 0 --json",
         .positionals = {},
-        .options = {{.name = "--manifest",
-                     .value = "CSV",
-                     .help = "The clips (CSV or JSON lines), with Open-Sora's columns; path alone "
-                             "will do.",
-                     .complete = Complete::file},
+        .options = {manifest_option(),
                     columns_option(),
                     {.name = "--frames", .value = "N", .help = "Frames a clip. Default: 16."},
                     {.name = "--stride", .value = "N", .help = "From frame to frame. Default: 3."},
@@ -113,9 +109,8 @@ CommandSpec data_bench_command() {
                     {.name = "--size",
                      .value = "WxH",
                      .help = "Width and height in pixels. Default: 640x360."},
-                    {.name = "--workers",
-                     .value = "N",
-                     .help = "Decoding threads, of one decoder each; 0: no thread. Default: 0."},
+                    workers_option(
+                        "Decoding threads, of one decoder each; 0: no thread. Default: 0."),
                     json_option("Print the figures as JSON (osora.data_bench/1).")},
         .run = run_bench};
 }

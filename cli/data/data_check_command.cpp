@@ -109,11 +109,7 @@ CommandSpec data_check_command() {
             "osora data check --manifest clips.csv\n"
             "osora data check --manifest clips.csv --full --quarantine bad.csv --json",
         .positionals = {},
-        .options = {{.name = "--manifest",
-                     .value = "CSV",
-                     .help = "The clips (CSV or JSON lines), with Open-Sora's columns; path alone "
-                             "will do.",
-                     .complete = Complete::file},
+        .options = {manifest_option(),
                     columns_option(),
                     {.name = "--full", .value = {}, .help = "Decode every frame."},
                     {.name = "--quarantine",
@@ -122,12 +118,8 @@ CommandSpec data_check_command() {
                          "Write the clips that cannot be used to this file, also when there are "
                          "none: path, line, kind, reason.",
                      .complete = Complete::file},
-                    {.name = "--deadline",
-                     .value = "S",
-                     .help = "Seconds for each clip. Default: 30; with --full 600."},
-                    {.name = "--workers",
-                     .value = "N",
-                     .help = "Threads; 0: no thread. Default: one a core."},
+                    deadline_option("Seconds for each clip. Default: 30; with --full 600."),
+                    workers_option(),
                     json_option("Print what was found as JSON (osora.data_check/1).")},
         .run = run_data_check};
 }

@@ -148,11 +148,7 @@ CommandSpec data_index_command() {
             "osora data index --manifest clips.csv --out filled.csv\n"
             "osora data index --manifest clips.csv --workers 8 --json",
         .positionals = {},
-        .options = {{.name = "--manifest",
-                     .value = "CSV",
-                     .help = "The clips (CSV or JSON lines), with Open-Sora's columns; path alone "
-                             "will do.",
-                     .complete = Complete::file},
+        .options = {manifest_option(),
                     columns_option(),
                     {.name = "--out",
                      .value = "CSV",
@@ -163,12 +159,8 @@ CommandSpec data_index_command() {
                      .value = "FILE",
                      .help = "The index. Default: the manifest's name with .index added.",
                      .complete = Complete::file},
-                    {.name = "--deadline",
-                     .value = "S",
-                     .help = "Seconds for each clip. Default: 30."},
-                    {.name = "--workers",
-                     .value = "N",
-                     .help = "Threads; 0: no thread. Default: one a core."},
+                    deadline_option("Seconds for each clip. Default: 30."),
+                    workers_option(),
                     json_option("Print the summary as JSON (osora.data_index/1).")},
         .run = run_data_index};
 }

@@ -51,7 +51,7 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "data bench" | "data check" | "data index" | "data plan" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "plan evaluate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "data bench" | "data check" | "data index" | "data look" | "data plan" | "data score" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "plan evaluate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
@@ -148,6 +148,22 @@ _osora() {
     "data plan:--csv") _osora_files; return ;;
     "data plan:--stage") :; return ;;
     "data plan:--set") _osora_keys; return ;;
+    "data look:--clips") :; return ;;
+    "data look:--clip") _osora_files; return ;;
+    "data look:--bucket") :; return ;;
+    "data look:--out") _osora_files; return ;;
+    "data look:--width") :; return ;;
+    "data look:--seed") :; return ;;
+    "data look:--stage") :; return ;;
+    "data look:--columns") :; return ;;
+    "data look:--deadline") :; return ;;
+    "data look:--set") _osora_keys; return ;;
+    "data score:--scores") :; return ;;
+    "data score:--frames") :; return ;;
+    "data score:--out") _osora_files; return ;;
+    "data score:--columns") :; return ;;
+    "data score:--deadline") :; return ;;
+    "data score:--workers") :; return ;;
     "sample:--frames") :; return ;;
     "sample:--size") :; return ;;
     "sample:--steps") :; return ;;
@@ -245,6 +261,8 @@ _osora() {
         "data check") _osora_words "--manifest --columns --full --quarantine --deadline --workers --json --help" ;;
         "data index") _osora_words "--manifest --columns --out --index --deadline --workers --json --help" ;;
         "data plan") _osora_words "--csv --stage --list-only --set --json --help" ;;
+        "data look") _osora_words "--clips --clip --bucket --out --force --width --seed --stage --columns --deadline --set --json --help" ;;
+        "data score") _osora_words "--scores --frames --out --resume --force --columns --deadline --workers --json --help" ;;
         "sample") _osora_words "--frames --size --steps --cfg-scale --seed --fps --embeddings --ema --no-ema --vae --vae-weights --weights --out --json --help" ;;
         "model forward") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "model merge") _osora_words "--weights --adapter --out --json --help" ;;
@@ -293,6 +311,8 @@ _osora() {
     "relaunch") _osora_runs ;;
     "resume") _osora_runs ;;
     "data plan") _osora_run_files ;;
+    "data look") _osora_files ;;
+    "data score") _osora_files ;;
     "sample") _osora_runs ;;
     "topology show") _osora_files ;;
     "topology diff") _osora_files ;;
@@ -313,7 +333,7 @@ _osora() {
     "completion") _osora_words "bash" ;;
     "config") _osora_words "show" ;;
     "daemon") _osora_words "start status stop" ;;
-    "data") _osora_words "bench check index plan" ;;
+    "data") _osora_words "bench check index look plan score" ;;
     "model") _osora_words "forward merge train-step" ;;
     "nccl") _osora_words "advise env fit model predict" ;;
     "topology") _osora_words "diff import show" ;;

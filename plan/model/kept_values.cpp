@@ -24,8 +24,8 @@ struct BlockKeeps {
 
 /// Both norms' inputs and outputs 4, inputs of qkv and fc1 2, qkv 3, normalised q and k 2, q and k
 /// as attended 2, results of both attentions 2, what the gates multiply 2, input of the query and
-/// the query 2, the MLP's hidden values before and after GELU 2 m. Gradients of the output, of x and
-/// of the MLP's hidden values.
+/// the query 2, the MLP's hidden values before and after GELU 2 m. Gradients: of the output, of x
+/// and of the MLP's hidden values.
 BlockKeeps stdit3_block(ModelShape const& shape) {
     return {.all = 19 + 2 * shape.mlp_ratio,
             .attention = 14,
@@ -123,8 +123,8 @@ std::array<Blocks, 2> blocks_of(ModelShape const& shape, KeptQuery const& query)
         case ModelFamily::stdit2:
             return {{{with_one_frame(stdit2_block(shape), one_frame ? 1 : 0), shape.blocks()}, {}}};
         case ModelFamily::mmdit:
-            return {
-                {{double_block(shape, query.one_sample), shape.depth}, {single_block(shape), shape.single_depth}}};
+            return {{{double_block(shape, query.one_sample), shape.depth},
+                     {single_block(shape), shape.single_depth}}};
     }
     return {};
 }
@@ -212,9 +212,10 @@ KeptBytes kept_bytes(ModelShape const& shape, KeptQuery const& query) {
         if (rest > 0) peak = std::max(peak, until + gradients + unpacked * value + attention);
     }
     double const waiting = until + ends - first;
+    bool const waits_last = stores && recompute.first_blocks == 0;
     return {.waiting = waiting,
             .working = std::max(0.0, peak - first - waiting),
-            .unreleased = stores && recompute.first_blocks == 0 ? work.unreleased * value - ends : 0};
+            .unreleased = waits_last ? work.unreleased * value - ends : 0};
 }
 
 }  // namespace osora::plan

@@ -3,12 +3,12 @@
 #include "worker/clips/index.hpp"
 
 #include "base/files/files.hpp"
-#include "base/text/units.hpp"
 #include "base/text/utf8.hpp"
 #include "worker/clips/clip_fault.hpp"
 #include "worker/clips/in_order.hpp"
 #include "worker/clips/index_file.hpp"
 #include "worker/clips/index_summary.hpp"
+#include "worker/clips/progress.hpp"
 #include "worker/data/frames/clip_survey.hpp"
 #include "worker/data/manifest.hpp"
 
@@ -17,7 +17,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <ctime>
 #include <optional>
 
@@ -154,31 +153,6 @@ private:
     bool same_folder_ = false;
 };
 
-class Progress {
-public:
-    Progress(bool shown, std::int64_t rows) : shown_(shown), rows_(rows) {}
-    ~Progress() {
-        if (printed_) fmt::print(stderr, "\r\x1b[K");
-    }
-    Progress(Progress const&) = delete;
-    Progress& operator=(Progress const&) = delete;
-    void step(std::int64_t done) {
-        constexpr double kEvery = 0.5;
-        if (!shown_ || seconds_since(last_) < kEvery) return;
-        last_ = IndexClock::now();
-        printed_ = true;
-        double const left =
-            seconds_since(begin_) / static_cast<double>(done) * static_cast<double>(rows_ - done);
-        fmt::print(stderr, "\r\x1b[K{} of {} clips, {} left", format_count(done),
-                   format_count(rows_), format_seconds(left));
-    }
-
-private:
-    bool shown_, printed_ = false;
-    std::int64_t rows_;
-    IndexClock::time_point begin_ = IndexClock::now(), last_ = begin_;
-};
-
 Result<void> check_index_request(protocol::ClipIndexRequest const& request) {
     constexpr double kDeadlineMax = 86'400;
     constexpr int kWorkersMax = 1024;
@@ -256,7 +230,7 @@ Result<protocol::ClipIndex> index_clips(protocol::ClipIndexRequest const& reques
                                .failures = {}};
     IndexTaker taker(index, out, answer);
     OutputPaths const paths(request.manifest, request.out);
-    Progress progress(request.progress, answer.rows);
+    ClipProgress progress(request.progress, answer.rows);
     std::vector<IndexedClip> slots(in_order_slots(request.workers));
     Result<void> done;
     auto const make = [&](InOrderPiece const& piece) {

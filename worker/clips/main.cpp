@@ -7,6 +7,8 @@
 #include "worker/clips/bench.hpp"
 #include "worker/clips/check.hpp"
 #include "worker/clips/index.hpp"
+#include "worker/clips/look.hpp"
+#include "worker/clips/score.hpp"
 #include "worker/data/frames/decoder.hpp"
 
 #include <fmt/format.h>
@@ -22,7 +24,7 @@ namespace {
 
 constexpr std::string_view kUsage =
     "osora-clips: works on the clips of a manifest; osora data starts it\n"
-    "usage: osora-clips bench|check|index REQUEST\n"
+    "usage: osora-clips bench|check|index|look|score REQUEST\n"
     "       osora-clips --version | --help\n"
     "REQUEST is a JSON object, as is the answer.\n"
     "example: osora-clips bench '{\"manifest\": \"clips.csv\", \"num_frames\": 16, "
@@ -65,6 +67,8 @@ int run(std::vector<std::string> const& arguments) {
     if (arguments.size() == 2 && arguments[0] == "bench") return answer(arguments[1], bench_clips);
     if (arguments.size() == 2 && arguments[0] == "check") return answer(arguments[1], check_clips);
     if (arguments.size() == 2 && arguments[0] == "index") return answer(arguments[1], index_clips);
+    if (arguments.size() == 2 && arguments[0] == "look") return answer(arguments[1], look_clips);
+    if (arguments.size() == 2 && arguments[0] == "score") return answer(arguments[1], score_clips);
     fmt::print(stderr, "{}", kUsage);
     return protocol::kExitConfiguration;
 }

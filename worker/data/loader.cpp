@@ -1,7 +1,7 @@
 // The loader: decoding threads around a pipeline, and what is done about bad clips.
 #include "worker/data/loader.hpp"
 
-#include "base/check.hpp"
+#include "worker/data/clip_pixels.hpp"
 #include "worker/data/pipeline.hpp"
 
 #include <fmt/format.h>
@@ -26,33 +26,6 @@ std::int64_t batch_bytes_max(plan::Schedule const& schedule, int dp_size) {
     for (std::size_t i = 0; i < schedule.buckets().size(); ++i) {
         std::int64_t const share = schedule.global_batch_size(i) / dp_size;
         most = std::max(most, plan::batch_bytes(schedule.buckets()[i].key, share));
-    }
-    return most;
-}
-
-/// Decoders work on whole blocks: 1080 rows are 1088 or 1152 to them.
-std::int64_t blocks(int side) {
-    return (std::int64_t{side} + 63) / 64 * 64;
-}
-
-std::int64_t coded_pixels(Clip const& clip) {
-    return blocks(clip.height) * blocks(clip.width);
-}
-
-/// What max_pixels must allow: FFmpeg's MPEG decoders apply it to a scratch image of 280 rows too,
-/// which has up to 192 columns more than the picture.
-std::int64_t pixels_allowed(Clip const& clip) {
-    return std::max<std::int64_t>(blocks(clip.height), 320) * (blocks(clip.width) + 256);
-}
-
-std::int64_t largest(plan::Schedule const& schedule, Manifest const& manifest,
-                     std::int64_t (*pixels)(Clip const&)) {
-    std::int64_t most = 0;
-    for (plan::Bucket const& bucket : schedule.buckets()) {
-        for (std::uint32_t const clip : bucket.clips) {
-            OSORA_CHECK_LT(clip, manifest.clips.size());
-            most = std::max(most, pixels(manifest.clips[clip]));
-        }
     }
     return most;
 }
@@ -148,7 +121,7 @@ public:
                                       .start_step = options.start_step,
                                       .stop_step = options.stop_step});
         limits_ = {.deadline_s = options.clip_deadline_s,
-                   .pixels_max = largest(schedule, manifest, pixels_allowed),
+                   .pixels_max = decode_pixels_max(schedule, manifest),
                    .cancel = &pipeline_->cancelled()};
         if (options.num_workers == 0) inline_decoder_.emplace(limits_);
         for (int i = 0; i < options.num_workers; ++i) {
@@ -272,7 +245,7 @@ Result<std::unique_ptr<Loader>> Loader::start(plan::Schedule const& schedule,
                                               LoaderOptions const& options) {
     OSORA_TRY_VOID(check_options(schedule, options));
     plan::LoaderSizes const sizes{.slot_bytes = batch_bytes_max(schedule, options.dp_size),
-                                  .clip_pixels_max = largest(schedule, manifest, coded_pixels),
+                                  .clip_pixels_max = coded_pixels_max(schedule, manifest),
                                   .num_workers = options.num_workers,
                                   .prefetch_factor = options.prefetch_factor};
     OSORA_TRY(auto const memory, plan::check_loader_memory(sizes, options.host_memory_bytes));

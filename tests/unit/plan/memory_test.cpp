@@ -133,7 +133,8 @@ TEST(Memory, TotalIsTheSumOfItsTerms) {
     RankMemory const m = rank_memory(query, {.cpu_process_bytes = 1000});
     SampleCost const sample = sample_cost(tiny(3).shape, {64, 64, 8});
     std::int64_t const parameters = parameter_count(tiny(3).shape).parameters;
-    std::int64_t const pass = 3 * (sample.saved_bytes + sample.working_bytes + sample.input_bytes());
+    std::int64_t const pass =
+        3 * (sample.saved_bytes + sample.working_bytes + sample.input_bytes());
     EXPECT_EQ(m.total_bytes(), 1000 + 5 * 4 * parameters + pass);
     EXPECT_EQ(m.tensor_bytes(), 5 * 4 * parameters + pass);
     // With one micro-batch a step gradients take the place of activations.

@@ -1,0 +1,185 @@
+// osora data score: scores of clips that need no model, by osora-clips.
+#include "base/text/nearest.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/text.hpp"
+#include "base/text/units.hpp"
+#include "cli/command/commands.hpp"
+#include "cli/command/exit_code.hpp"
+#include "cli/command/print.hpp"
+#include "cli/command/run_file_command.hpp"
+#include "cli/command/worker_output.hpp"
+#include "cli/data/new_file_option.hpp"
+#include "cli/text/terminal.hpp"
+#include "cli/text/text_table.hpp"
+#include "plan/buckets/clip_columns.hpp"
+#include "protocol/clip_score.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <thread>
+
+namespace osora::cli {
+namespace {
+
+constexpr std::string_view kScoredList = "CLIPS.csv";
+constexpr std::array<std::string_view, 4> kScores{"motion", "blur", "cuts", "brightness"};
+constexpr std::array<std::string_view, 4> kScoresLater{"ocr", "text", "aesthetic", "flow"};
+constexpr int kScoreFramesMax = 64, kScoreDeadlineMax = 86'400, kScoreWorkersMax = 1024;
+constexpr std::size_t kUnscoredShown = 20;
+
+Result<std::vector<std::string>> score_names(std::string_view list) {
+    std::vector<std::string> names;
+    for (std::size_t at = 0; at <= list.size();) {
+        std::size_t const end = std::min(list.find(',', at), list.size());
+        std::string const name(trimmed(list.substr(at, end - at)));
+        at = end + 1;
+        if (std::ranges::find(kScores, name) != kScores.end()) {
+            names.push_back(name);
+            continue;
+        }
+        std::string const available = "available: motion, blur, cuts, brightness";
+        if (std::ranges::find(kScoresLater, name) != kScoresLater.end())
+            return invalid(fmt::format("--scores {}: not in this version; {}", name, available));
+        auto const near = nearest_name(name, kScores);
+        return invalid(fmt::format("--scores {}: unknown; {}{}", printable(name), available,
+                                   near ? fmt::format("; did you mean {}?", *near) : ""));
+    }
+    return names;
+}
+
+/// Nothing that is there is lost without a word.
+Result<void> check_score_out(Arguments const& arguments, std::string const& out) {
+    OSORA_TRY_VOID(check_new_file("--out", out));
+    if (arguments.has("--resume") && arguments.has("--force"))
+        return invalid("--resume keeps what is there and --force does not: give one of them");
+    if (arguments.has("--resume") || arguments.has("--force")) return {};
+    std::error_code ignored;
+    if (std::filesystem::exists(out, ignored)) {
+        return invalid("--out " + out +
+                       ": is there already; --resume keeps its rows, --force replaces it");
+    }
+    if (std::filesystem::exists(out + ".part", ignored)) {
+        return invalid("--out " + out + ": " + out +
+                       ".part is of a run that was stopped; --resume continues it, --force "
+                       "begins again");
+    }
+    return {};
+}
+
+Result<protocol::ClipScoreRequest> score_request(Arguments const& arguments) {
+    protocol::ClipScoreRequest request;
+    request.manifest = arguments.value(kScoredList).value_or("");
+    OSORA_TRY(request.scores,
+              score_names(arguments.value("--scores").value_or("motion,blur,cuts,brightness")));
+    request.out = arguments.value("--out").value_or("scores.csv");
+    OSORA_TRY_VOID(check_score_out(arguments, request.out));
+    request.resume = arguments.has("--resume");
+    OSORA_TRY(request.columns, plan::columns_of_words(arguments.all("--columns")));
+    OSORA_TRY(auto const frames, arguments.number("--frames", 2, kScoreFramesMax));
+    OSORA_TRY(auto const deadline, arguments.number("--deadline", 1, kScoreDeadlineMax));
+    OSORA_TRY(auto const workers, arguments.number("--workers", 0, kScoreWorkersMax));
+    bool const all = std::ranges::find(request.scores, "cuts") != request.scores.end();
+    request.frames = frames.value_or(request.frames);
+    request.deadline_s = deadline.value_or(all ? 600 : 30);
+    auto const cores = static_cast<int>(std::thread::hardware_concurrency());
+    request.workers = workers.value_or(std::clamp(cores, 1, kScoreWorkersMax));
+    request.progress = ::isatty(STDERR_FILENO) == 1;
+    return request;
+}
+
+std::string unscored_text(protocol::ClipScores const& scores) {
+    if (scores.damaged.empty()) return {};
+    auto const count = static_cast<std::int64_t>(scores.damaged.size());
+    std::string text = fmt::format("{} could not be scored\n", counted(count, "row"));
+    std::size_t const shown = std::min(kUnscoredShown, scores.damaged.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+        auto const& clip = scores.damaged[i];
+        text += fmt::format("  line {:<5} {}\n", clip.line, printable(clip.path));
+        text += filled(clip.kind + ": " + printable(clip.reason), 4, kColumns);
+    }
+    if (scores.damaged.size() > shown)
+        text += fmt::format("  and {} more; --json lists all\n", scores.damaged.size() - shown);
+    return text;
+}
+
+std::string scores_text(protocol::ClipScores const& scores) {
+    std::string text =
+        fmt::format("{} scored in {}, {} as before\n", counted(scores.scored, "clip"),
+                    format_seconds(scores.seconds), format_count(scores.kept));
+    TextTable table{.columns = {{.title = "score", .key = {}, .right = false},
+                                {.title = "clips", .key = {}},
+                                {.title = "least", .key = {}},
+                                {.title = "median", .key = {}},
+                                {.title = "most", .key = {}}},
+                    .rows = {}};
+    for (auto const& [name, range] : scores.scores) {
+        table.rows.push_back({text_cell(name), count_cell(range.clips),
+                              text_cell(fmt::format("{:.4g}", range.least)),
+                              text_cell(fmt::format("{:.4g}", range.median)),
+                              text_cell(fmt::format("{:.4g}", range.most))});
+    }
+    if (!table.rows.empty()) text += draw_text(table);
+    return text + unscored_text(scores) + fmt::format("list  {}\n", scores.out);
+}
+
+int run_data_score(Context const& context, Arguments const& arguments) {
+    auto const request = score_request(arguments);
+    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    auto const answer =
+        answer_of_helper(context, {"score", protocol::encode(*request)}, kClipsProgram);
+    if (answer.exit_code != kExitOk) return answer.exit_code;
+    auto const scores = protocol::decode<protocol::ClipScores>(answer.text);
+    if (scores.has_error()) return fail(kExitInternal, scores.error().message);
+    cli::print("{}", arguments.has("--json") ? answer.text : scores_text(*scores));
+    return scores->damaged.empty() ? kExitOk : kExitBad;
+}
+
+}  // namespace
+
+CommandSpec data_score_command() {
+    return {
+        .name = "data score",
+        .summary = "motion, blur, cuts and brightness of clips",
+        .details =
+            "Writes a row for each clip of a list, in its order: path, the scores, frames, "
+            "size_bytes, mtime_ns. motion: mean difference of luma between neighbouring sampled "
+            "frames, 0 to 1. blur: variance of the Laplacian of luma; the lower, the more blurred. "
+            "cuts: number of hard cuts, and cut_frames, the first frame after each; decodes every "
+            "frame. brightness: mean luma, 0 to 1, and black, the share of black frames. A run "
+            "that was stopped continues with --resume. Runs in osora-clips. Exit code 1: some "
+            "clips could not be scored; their cells are empty.",
+        .example =
+            "osora data score clips.csv --out scores.csv\n"
+            "osora data score clips.csv --scores motion,blur --frames 8 --resume --json",
+        .positionals = {{.name = kScoredList,
+                         .help = "The clips (CSV or JSON lines), with Open-Sora's columns; path "
+                                 "alone will do.",
+                         .complete = Complete::file}},
+        .options = {{.name = "--scores",
+                     .value = "NAME,...",
+                     .help = "Some of motion, blur, cuts, brightness. Default: all."},
+                    {.name = "--frames",
+                     .value = "N",
+                     .help = "Frames sampled of each clip, evenly spread. Default: 16."},
+                    {.name = "--out",
+                     .value = "CSV",
+                     .help = "The file to write. Default: scores.csv.",
+                     .complete = Complete::file},
+                    {.name = "--resume",
+                     .value = {},
+                     .help =
+                         "Keep the rows of the file, and of a run that was stopped, whose clips "
+                         "have not changed."},
+                    {.name = "--force", .value = {}, .help = "Replace the file if it is there."},
+                    columns_option(),
+                    deadline_option("Seconds for each clip. Default: 30; with cuts 600."),
+                    workers_option(),
+                    json_option("Print the summary as JSON (osora.data_score/1).")},
+        .run = run_data_score};
+}
+
+}  // namespace osora::cli

@@ -1,0 +1,44 @@
+// A picture with a row of frames for each clip, for people. Pure. Frames that are too wide are
+// reduced by a whole number; they are never enlarged.
+#pragma once
+
+#include "worker/data/frames/decoder.hpp"
+#include "worker/data/frames/rgb_frames.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace osora::worker {
+
+inline constexpr int kSheetFramesMax = 8, kSheetGap_px = 4;
+/// A row without a picture of known size.
+inline constexpr FrameSize kGreySize{.height = 48, .width = 64};
+
+/// Indices of the frames in the row of a sample of `frames`: evenly spread, with first and last.
+[[nodiscard]] std::vector<int> sheet_frames(int frames);
+
+/// By this number the sides of `shown` frames are divided, so that they fit side by side.
+[[nodiscard]] int sheet_factor(FrameSize size, int shown, int width_max);
+
+class ClipSheet {
+public:
+    explicit ClipSheet(int width_max) : width_max_(width_max) {}
+
+    /// The frames of a sample, (num_frames, height, width, 3). Each pixel is the mean of a square.
+    void add(RgbFrames const& sample);
+    /// A clip without pixels, in the place that `shown` frames would take.
+    void add_grey(FrameSize size, int shown);
+    /// One frame of RGB with all rows, the first one at the top.
+    [[nodiscard]] RgbFrames picture() const;
+
+    /// Pixels that a row takes, with the gap below it.
+    [[nodiscard]] static int row_height(FrameSize size, int shown, int width_max) {
+        return size.height / sheet_factor(size, shown, width_max) + kSheetGap_px;
+    }
+
+private:
+    int width_max_;
+    std::vector<RgbFrames> rows_;
+};
+
+}  // namespace osora::worker

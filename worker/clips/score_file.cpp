@@ -1,0 +1,123 @@
+#include "worker/clips/score_file.hpp"
+
+#include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
+#include "base/text/csv.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+
+namespace osora::worker {
+namespace {
+
+constexpr std::int64_t kScoreBytesMax = std::int64_t{16} << 30;
+constexpr std::size_t kColumnsBeside = 4;  // path, frames, size_bytes, mtime_ns
+
+template <class Number>
+bool read_number(std::string const& text, Number& into) {
+    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+    return error == std::errc() && end == text.data() + text.size();
+}
+
+Result<void> append_line(Descriptor const& file, std::string_view bytes,
+                         std::filesystem::path const& path) {
+    while (!bytes.empty()) {
+        ssize_t const put = ::write(file.get(), bytes.data(), bytes.size());
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) return file_error(errno, "write", path);
+        bytes.remove_prefix(static_cast<std::size_t>(put));
+    }
+    return {};
+}
+
+Result<void> read_file_scores(std::filesystem::path const& path,
+                              std::vector<std::string> const& columns, ScoreRows& rows) {
+    if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return {};
+    OSORA_TRY_VOID(check_regular(path));
+    OSORA_TRY(std::string const text, read_file(path, kScoreBytesMax));
+    auto const read = read_scores(text, columns, rows);
+    if (read.has_error()) return Error(read.error()).in(path.string());
+    return {};
+}
+
+}  // namespace
+
+std::string score_header(std::vector<std::string> const& columns) {
+    std::string line = "path";
+    for (std::string const& column : columns) line += "," + column;
+    return line + ",frames,size_bytes,mtime_ns\n";
+}
+
+std::string score_line(ScoreRow const& row) {
+    std::string line = csv_field(row.path);
+    for (std::string const& cell : row.cells) line += "," + cell;
+    return line + fmt::format(",{},{},{}\n", row.frames, row.size_bytes, row.mtime_ns);
+}
+
+Result<void> read_scores(std::string_view csv, std::vector<std::string> const& columns,
+                         ScoreRows& rows) {
+    std::string const header = score_header(columns);
+    if (!csv.starts_with(header)) {
+        if (header.starts_with(csv)) return {};  // empty, or cut in its first line
+        return invalid(
+            fmt::format("its columns are not {}; give the --scores that made it, another "
+                        "--out, or --force",
+                        std::string_view(header).substr(0, header.size() - 1)));
+    }
+    CsvReader reader(csv);
+    static_cast<void>(reader.next());
+    while (auto read = reader.next()) {
+        auto& fields = read->fields;
+        if (!read->fault.empty() || fields.size() != columns.size() + kColumnsBeside) continue;
+        ScoreRow row{.path = std::move(fields.front()), .cells = {}};
+        row.cells.assign(fields.begin() + 1, fields.end() - 3);
+        if (!read_number(fields[fields.size() - 3], row.frames) ||
+            !read_number(fields[fields.size() - 2], row.size_bytes) ||
+            !read_number(fields.back(), row.mtime_ns))
+            continue;
+        std::string path = row.path;
+        rows.insert_or_assign(std::move(path), std::move(row));
+    }
+    return {};
+}
+
+Result<ScoreFile> ScoreFile::open(std::filesystem::path const& path,
+                                  std::vector<std::string> const& columns, bool resume) {
+    OSORA_TRY(auto lock, FileLock::acquire(path.string() + ".lock"));
+    std::filesystem::path const part = path.string() + ".part";
+    ScoreRows had;
+    if (resume) {
+        OSORA_TRY_VOID(read_file_scores(path, columns, had));
+        OSORA_TRY_VOID(read_file_scores(part, columns, had));
+    }
+    OSORA_TRY(auto file, NewFile::create(path));
+    OSORA_TRY_VOID(file.write(score_header(columns)));
+    std::error_code ignored;
+    bool const fresh = !resume || !std::filesystem::exists(part, ignored);
+    ScoreFile made(part, std::move(lock), std::move(file));
+    made.had_ = std::move(had);
+    // Rows that are had already stay in the part: this run may be stopped, too. A cut line ends.
+    OSORA_TRY(made.part_, open_private(part, O_WRONLY | O_APPEND | (fresh ? O_TRUNC : 0)));
+    bool const empty = fresh || std::filesystem::file_size(part, ignored) == 0;
+    OSORA_TRY_VOID(append_line(made.part_, empty ? score_header(columns) : "\n", part));
+    return made;
+}
+
+Result<void> ScoreFile::add(ScoreRow const& row, bool is_new) {
+    std::string const line = score_line(row);
+    if (is_new) OSORA_TRY_VOID(append_line(part_, line, part_path_));
+    return file_.write(line);
+}
+
+Result<void> ScoreFile::finish() {
+    OSORA_TRY_VOID(file_.replace());
+    std::error_code ignored;
+    std::filesystem::remove(part_path_, ignored);
+    return {};
+}
+
+}  // namespace osora::worker
