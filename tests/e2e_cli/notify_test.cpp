@@ -31,6 +31,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.end_headers()
     do_GET = do_POST
 server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+if len(sys.argv) > 4:
+    import ssl
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(sys.argv[4])
+    server.socket = context.wrap_socket(server.socket, server_side=True)
 with open(port + ".new", "w") as file:
     file.write(str(server.server_port))
 import os
@@ -40,13 +45,18 @@ server.serve_forever()
 
 class Notify : public Cli {
 protected:
-    Running serve(int status) {
-        auto server = tests::start_program(
-            {.program = "/usr/bin/env",
-             .arguments = {"python3", "-c", kServer, std::to_string(status),
-                           (folder_ / "port").string(), (folder_ / "posts").string()},
-             .environment = environment_},
-            folder_ / "server");
+    Running serve(int status, std::vector<std::string> const& more = {}) {
+        std::vector<std::string> arguments{"python3",
+                                           "-c",
+                                           kServer,
+                                           std::to_string(status),
+                                           (folder_ / "port").string(),
+                                           (folder_ / "posts").string()};
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        auto server = tests::start_program({.program = "/usr/bin/env",
+                                            .arguments = std::move(arguments),
+                                            .environment = environment_},
+                                           folder_ / "server");
         EXPECT_TRUE(server.has_value()) << server.error().message;
         EXPECT_TRUE(eventually([&] { return !port().empty(); }))
             << content_of(folder_ / "server.err");
@@ -178,6 +188,31 @@ TEST_F(Notify, ARedirectIsNoSuccess) {
     EXPECT_THAT(
         details("notification_failed"),
         testing::ElementsAre(HasSubstr(": answered 302 Found; redirects are not followed")));
+}
+
+TEST_F(Notify, HttpsNeedsACertificateThatTheSystemTrusts) {
+    auto made = tests::start_program(
+        {.program = "/usr/bin/env",
+         .arguments = {"openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                       "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "server.pem", "-out",
+                       "certificate.pem", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                       "subjectAltName=DNS:localhost"},
+         .environment = environment_,
+         .working_directory = folder_},
+        folder_ / "openssl");
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    if (made->wait().code != 0) GTEST_SKIP() << "no openssl that makes a certificate";
+    auto const certificate = folder_ / "certificate.pem";
+    write("server.pem", content_of(folder_ / "server.pem") + content_of(certificate));
+    auto server = serve(204, {(folder_ / "server.pem").string()});
+    write_run_file(20, fmt::format("[notify]\nwebhook = \"https://localhost:{}/hook\"\n", port()));
+    EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
+    EXPECT_THAT(details("notification_failed"),
+                testing::ElementsAre(HasSubstr("/...: TLS: certificate verify failed")));
+    EXPECT_TRUE(posts().empty());
+    set_variable(environment_, "SSL_CERT_FILE", certificate.string());
+    EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
+    EXPECT_EQ(posts().size(), 1u);
 }
 
 TEST_F(Notify, ARestartCausesAMessageWhoseProgramIsLeftAlone) {
