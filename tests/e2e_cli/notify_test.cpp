@@ -177,6 +177,7 @@ TEST_F(Notify, WhatFailsOrHangsIsRecordedAndTheRunEndsWell) {
     EXPECT_THAT(osora({"report", "1"}).out,
                 HasSubstr("notification_failed x 2: notification failed: webhook"));
     EXPECT_THAT(osora({"status", "1"}).out, HasSubstr(refused));
+    EXPECT_THAT(osora({"logs", "1"}).err, HasSubstr(refused));
     EXPECT_TRUE(all_gone("demo-0001"));
 }
 
