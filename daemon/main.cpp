@@ -8,6 +8,8 @@
 #include "daemon/controller/one_run.hpp"
 #include "daemon/journal/history_ingest.hpp"
 #include "daemon/node/node_profile.hpp"
+#include "daemon/notify/post.hpp"
+#include "daemon/notify/series_verdict.hpp"
 #include "daemon/prober/prober.hpp"
 #include "daemon/service/serve.hpp"
 #include "protocol/exit_codes.hpp"
@@ -54,6 +56,7 @@ int one_run(OneRunOptions options) {
     options.osorad = own_path();
     options.worker_program = worker_program(options.environment);
     options.ingest = ingest_into_history;
+    options.ask_series = slower_than_series;
     int const lifeline_fd = options.lifeline_fd;
     std::vector<std::unique_ptr<LogSink>> sinks;
     sinks.push_back(make_stderr_sink(LogFormat::logfmt, LogLevel::warning));
@@ -155,12 +158,15 @@ int run(int argc, char** argv) {
         app.add_subcommand("prober", "A rank of a run with job = \"probe\"");
     fs::path probe_dir;
     prober_command->add_option("RUN_DIR", probe_dir)->required();
+    auto* const post_command =
+        app.add_subcommand("post", "Send one JSON text to a webhook; the request comes on stdin");
     SlurmCommands slurm(app);
     CLI11_PARSE(app, argc, argv);
     if (agent_command->parsed()) return agent();
     if (prober_command->parsed()) return run_prober(probe_dir, current_environment());
     if (serve_command->parsed()) return serve(state_dir);
     if (facts_command->parsed()) return facts();
+    if (post_command->parsed()) return post_from(STDIN_FILENO);
     if (auto const exit_code = slurm.run(own_path())) return *exit_code;
     if (!run_dir.empty()) return one_run(std::move(one));
     fmt::print(stderr, "osorad: nothing to do: give --one-run RUN_DIR, or see --help\n");

@@ -17,6 +17,7 @@
 #include "cli/run/run_secrets.hpp"
 #include "cli/run/slurm/submit_slurm.hpp"
 #include "plan/config/cross_checks.hpp"
+#include "plan/config/notify_checks.hpp"
 #include "protocol/secret_key.hpp"
 
 #include <fmt/format.h>
@@ -48,8 +49,10 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     auto const cluster = local_cluster(context);
     auto const problems = plan_problems(submission.resolved, cluster);
     if (!problems.empty()) return refuse(problems, json);
-    for (auto const& note : plan::without_effect(submission.resolved)) {
-        prepared.notes.push_back(plan::to_text(note));
+    auto const path = variable_or(context.environment, "PATH", "");
+    for (auto const& list : {plan::without_effect(submission.resolved),
+                             plan::notify_warnings(submission.resolved, path)}) {
+        for (auto const& note : list) prepared.notes.push_back(plan::to_text(note));
     }
     submission.base_dir =
         request.base_dir.empty() ? plan::base_dir_of(request.run_file) : request.base_dir;

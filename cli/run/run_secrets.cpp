@@ -1,5 +1,6 @@
 #include "cli/run/run_secrets.hpp"
 
+#include "plan/config/receivers.hpp"
 #include "plan/worker_job.hpp"
 #include "protocol/json_file.hpp"
 #include "protocol/run_directory.hpp"
@@ -25,6 +26,10 @@ void restore_from(plan::RunConfig& config, plan::RunConfig const& known, std::st
     if (differs && words == shown_config(known, key).worker.command) {
         config.worker.command = known.worker.command;
     }
+    auto& notify = config.notify;
+    auto const shown = shown_config(known, key).notify;
+    if (notify.webhook == shown.webhook) notify.webhook = known.notify.webhook;
+    if (notify.command == shown.command) notify.command = known.notify.command;
 }
 
 }  // namespace
@@ -36,6 +41,8 @@ plan::RunConfig shown_config(plan::RunConfig config, std::string const& key) {
         value = shown_value(key, name, value);
     }
     for (auto& word : config.worker.command) word = redactor.redact(word);
+    for (auto& word : config.notify.command) word = redactor.redact(word);
+    config.notify.webhook = plan::masked_webhook(config.notify.webhook);
     return config;
 }
 
@@ -62,6 +69,12 @@ Result<void> check_secrets(plan::RunConfig const& config) {
     std::vector<std::string> lost;
     for (auto const& [name, value] : config.worker.env) {
         if (is_secret_digest(value)) lost.push_back(fmt::format("--set worker.env.{}=...", name));
+    }
+    bool const sends = !config.notify.on.empty();
+    if (sends && plan::is_masked_webhook(config.notify.webhook)) {
+        return invalid(
+            "notify.webhook: records show it without its secret; give it again, or "
+            "--set notify.webhook=\"\"");
     }
     if (lost.empty()) return {};
     return invalid(

@@ -14,7 +14,7 @@
 namespace osora::cli {
 
 /// `config` as it is stored: secrets of worker.env as digests with `key`, words of worker.command
-/// without them. Pure.
+/// and notify.command without them, notify.webhook without path, query and user. Pure.
 [[nodiscard]] plan::RunConfig shown_config(plan::RunConfig config, std::string const& key);
 
 /// The same for facts about the submitter's environment. Pure.

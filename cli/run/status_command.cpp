@@ -19,6 +19,7 @@
 
 #include "base/text/units.hpp"
 #include "db/store/queries.hpp"
+#include "protocol/notice_kinds.hpp"
 
 #include "slurm/after_sbatch.hpp"
 
@@ -280,6 +281,12 @@ int all(Context const& context, bool json, int limit) {
     return kExitOk;
 }
 
+void print_failed_notifications(protocol::RunView const& view) {
+    for (auto const& each : view.notices) {
+        if (each.kind == protocol::kNotificationFailed) cli::print("{}\n", printable(each.detail));
+    }
+}
+
 void print_one(ActiveRun const& active, int columns) {
     auto const& run = active.known;
     auto const& view = run.view;
@@ -294,6 +301,7 @@ void print_one(ActiveRun const& active, int columns) {
     Expected const expected = expected_of(run.folder);
     if (is_over(view)) {
         cli::print("{}", summary(view, expected));
+        print_failed_notifications(view);
         return;
     }
     for (std::string const& line : progress_lines(view, expected, wall_now_us(), columns)) {
@@ -312,6 +320,7 @@ void print_one(ActiveRun const& active, int columns) {
                    asked == 1 ? "once" : fmt::format("{} times", asked),
                    view.status.restarts > 0 ? "" : "; last: " + printable(view.status.cause));
     }
+    print_failed_notifications(view);
     if (auto const line = remark(active); !line.empty()) cli::print("{}\n", line);
 }
 

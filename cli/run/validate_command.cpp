@@ -6,6 +6,7 @@
 #include "cli/command/run_file_command.hpp"
 #include "cli/plan/plan_run.hpp"
 #include "plan/config/cross_checks.hpp"
+#include "plan/config/notify_checks.hpp"
 #include "plan/validate.hpp"
 
 #include <fmt/format.h>
@@ -37,9 +38,10 @@ void check_against_machine(Context const& context, plan::ResolvedConfig& resolve
     });
 }
 
-std::vector<std::string> notes_of(plan::ResolvedConfig const& resolved) {
+std::vector<std::string> notes_of(plan::ResolvedConfig const& resolved, std::string_view path) {
     std::vector<std::string> notes;
-    for (auto const& list : {plan::unsupported(resolved), plan::without_effect(resolved)}) {
+    for (auto const& list : {plan::unsupported(resolved), plan::without_effect(resolved),
+                             plan::notify_warnings(resolved, path)}) {
         for (auto const& each : list) notes.push_back(plan::to_text(each));
     }
     return notes;
@@ -50,7 +52,8 @@ int run_validate(Context const& context, Arguments const& arguments) {
     auto resolved = plan::load_config(request);
     if (resolved.whole) check_against_machine(context, resolved);
     bool const ok = resolved.problems.empty();
-    auto const notes = ok ? notes_of(resolved) : std::vector<std::string>();
+    auto const notes = ok ? notes_of(resolved, variable_or(context.environment, "PATH", ""))
+                          : std::vector<std::string>();
     if (arguments.has("--json")) {
         print_json("validate", {{"ok", ok},
                                 {"problems", problems_json(resolved.problems)},

@@ -100,6 +100,7 @@ void LocalBackend::stop_agent(StopAgent const& order) {
 
 std::vector<int> LocalBackend::living() const {
     std::vector<int> pids;
+    if (options_.spared) pids = options_.spared();
     for (auto const& [node, id] : agents_) pids.push_back(id.pid);
     return pids;
 }

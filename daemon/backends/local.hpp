@@ -18,8 +18,9 @@ struct LocalOptions {
     Environment environment;       // of the agents and, through them, of the workers
     AgentStart start;              // `node` is filled in
     bool outlive = false;          // agents survive the controller
-    double stop_limit_s = 2;       // for orphans of an ended agent
-    double lease_end_s = 9;        // an agent that ends with its controller has ended by then
+    std::function<std::vector<int>()> spared = nullptr;  // children that are no agents
+    double stop_limit_s = 2;                             // for orphans of an ended agent
+    double lease_end_s = 9;  // an agent that ends with its controller has ended by then
 };
 
 class LocalBackend final : public Backend {

@@ -43,6 +43,7 @@ Result<std::unique_ptr<Backend>> make_backend(BackendSetup setup, TaskGroup& tas
         options.environment = std::move(setup.environment);
         options.start = std::move(setup.start);
         options.outlive = setup.traits.outlive;
+        options.spared = std::move(setup.spared);
         return std::make_unique<LocalBackend>(std::move(options), tasks, log, std::move(on_exited));
     }
     if (name == "slurm") {

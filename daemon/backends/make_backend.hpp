@@ -10,8 +10,10 @@
 #include "plan/config/run_config.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 namespace osora::daemon {
 
@@ -33,9 +35,10 @@ struct BackendTraits {
 struct BackendSetup {
     plan::RunConfig config;
     BackendTraits traits;
-    std::filesystem::path osorad;  // run as `osorad agent`
-    Environment environment;       // of the agents and, through them, of the workers
-    AgentStart start;              // address and node are set later
+    std::filesystem::path osorad;              // run as `osorad agent`
+    Environment environment;                   // of the agents and, through them, of the workers
+    AgentStart start;                          // address and node are set later
+    std::function<std::vector<int>()> spared;  // other children of this process; may be empty
 };
 
 /// The backend that `setup.config.resources.backend` names; invalid_input when this build does not

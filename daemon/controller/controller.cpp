@@ -10,8 +10,10 @@
 #include "daemon/journal/journal_queue.hpp"
 #include "daemon/net/control_server.hpp"
 #include "daemon/net/listen_for_agents.hpp"
+#include "daemon/notify/notifier.hpp"
 #include "daemon/process/orphans.hpp"
 #include "protocol/exit_codes.hpp"
+#include "protocol/notice_kinds.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -28,6 +30,7 @@ namespace osora::daemon {
 namespace {
 
 constexpr double kOrphanLimit_s = 2;
+constexpr int kDurableLooks = 200;  // 10 ms each
 
 protocol::RunNotice make_notice(std::string kind, std::string detail) {
     protocol::RunNotice notice;
@@ -65,6 +68,8 @@ private:
     asio::awaitable<void> watch_signals();
     asio::awaitable<void> watch_lifeline();
     asio::awaitable<void> finish(Finish action);
+    asio::awaitable<void> notify_end();
+    void notify_if_slower();
     void write_final_record(Finish const& action);
     void end(int exit_code);
 
@@ -84,6 +89,7 @@ private:
     int exit_code_ = 0;
     JournalQueue journal_;
     HistoryFeed history_;
+    Notifier notifier_;
 };
 
 Controller::Controller(ControllerSetup setup, Env& env, Logger& log)
@@ -103,8 +109,17 @@ Controller::Controller(ControllerSetup setup, Env& env, Logger& log)
                {.on_failed = [this](Error const& error) { journal_failed(error); },
                 .on_lossy = [this](Error const& error) { metrics_lost(error); }}),
       history_(tasks_, setup_.paths, setup_.ingest,
-               [this](Error const& error) { history_failed(error); }) {
+               [this](Error const& error) { history_failed(error); }),
+      notifier_(setup_.notify, tasks_, [this](protocol::RunNotice notice) {
+          log_.log(notice.severity == "info" ? LogLevel::info : LogLevel::warning, "notification",
+                   {{"what", notice.detail}});
+          note(std::move(notice));
+      }) {
+    if (notifier_.is_on()) {
+        for (auto const& record : setup_.replayed) notifier_.occasions().replay(record);
+    }
     setup_.replayed = {};
+    setup_.backend.spared = [this] { return notifier_.running(); };
 }
 
 Result<int> Controller::run() {
@@ -193,7 +208,10 @@ void Controller::perform_all(ControllerActions actions) {
 }
 
 void Controller::perform(AppendRecord action) {
+    std::optional<NotifyMessage> message;
+    if (notifier_.is_on()) message = notifier_.occasions().take(action.record);
     journal_.append(std::move(action.record), action.sync);
+    if (message) journal_.then([this, message] { notifier_.send(*message); });
 }
 
 void Controller::perform(SendToAgent action) {
@@ -221,17 +239,54 @@ void Controller::perform(Finish action) {
 
 /// No process of this run may survive, whoever started it; then the history gets the whole journal.
 asio::awaitable<void> Controller::finish(Finish action) {
-    OrphanScope const scope{setup_.core.submission.run_uuid, -1, {}};
+    OrphanScope const scope{setup_.core.submission.run_uuid, -1, notifier_.running()};
     int const left = co_await end_orphans(scope, kOrphanLimit_s);
     if (left > 0) log_.error("processes still run", {{"count", left}});
     if (journal_.has_failed()) write_final_record(action);
     std::error_code ignored;
     std::filesystem::remove(setup_.paths.controller_file(), ignored);
     co_await history_.finish();
+    co_await notify_end();
     bool const bad = action.exit_code != 0;
     log_.log(bad ? LogLevel::warning : LogLevel::info, "run ended",
              {{"exit_code", action.exit_code}, {"why", action.message}});
     end(action.exit_code);
+}
+
+/// The last messages, and what became of them into the journal and the history.
+asio::awaitable<void> Controller::notify_end() {
+    if (!notifier_.is_on()) co_return;
+    if (auto const due = notifier_.occasions().due()) notifier_.send(*due);
+    notify_if_slower();
+    co_await notifier_.wait();
+    if (notifier_.recorded() == 0) co_return;
+    OrphanScope const scope{setup_.core.submission.run_uuid, -1, {}};
+    (void)co_await end_orphans(scope, kOrphanLimit_s);  // what a program left in another session
+    auto const durable = std::make_shared<bool>(false);
+    journal_.then([durable] { *durable = true; });
+    asio::steady_timer timer(context_);
+    for (int i = 0; i < kDurableLooks && !*durable; ++i) {
+        timer.expires_after(std::chrono::milliseconds(10));
+        co_await timer.async_wait(kToken);
+    }
+    co_await history_.finish();
+}
+
+void Controller::notify_if_slower() {
+    auto& occasions = notifier_.occasions();
+    if (!setup_.ask_series || !occasions.wants_regression()) return;
+    auto const& run = setup_.core.submission;
+    auto const slower = setup_.ask_series(setup_.paths, setup_.notify.series, run.number);
+    if (slower.has_error()) {
+        if (slower.error().code == Errc::not_found) return;
+        return note(make_notice(std::string(protocol::kNotificationFailed),
+                                "notification failed: regression: " + slower.error().message));
+    }
+    if (!*slower) return;
+    auto const& [state, reason] = **slower;
+    if (auto const message = occasions.regression(state, reason, env_.wall_us())) {
+        notifier_.send(*message);
+    }
 }
 
 /// The core records nothing any more; the reserve may still hold the end.
@@ -240,7 +295,11 @@ void Controller::write_final_record(Finish const& action) {
     ended.verdict = protocol::Verdict::internal;
     ended.exit_code = action.exit_code;
     ended.cause = action.message;
-    journal_.append({0, env_.wall_us(), std::move(ended)}, false);
+    protocol::JournalRecord record{0, env_.wall_us(), std::move(ended)};
+    if (notifier_.is_on()) {
+        if (auto const message = notifier_.occasions().take(record)) notifier_.send(*message);
+    }
+    journal_.append(std::move(record), false);
     (void)setup_.journal->sync();
 }
 

@@ -7,6 +7,8 @@
 #include "daemon/backends/make_backend.hpp"
 #include "daemon/controller/controller_core.hpp"
 #include "daemon/journal/journal_file.hpp"
+#include "daemon/notify/notify_setup.hpp"
+#include "daemon/notify/series_verdict.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <filesystem>
@@ -21,6 +23,10 @@ namespace osora::daemon {
 /// thread.
 using Ingest = std::function<Result<void>(protocol::RunPaths const&)>;
 
+/// Asks the history after the run's end (daemon/notify/series_verdict.hpp).
+using AskSeries = std::function<Result<std::optional<SlowerRun>>(
+    protocol::RunPaths const&, std::string const& series, int number)>;
+
 struct ControllerSetup {
     protocol::RunPaths paths;
     ControllerOptions core;
@@ -32,6 +38,8 @@ struct ControllerSetup {
     std::filesystem::path runtime_dir;  // for a control socket whose path would be too long
     int lifeline_fd = -1;               // readable end of a pipe; EOF: the attached osora has ended
     Ingest ingest;                      // may be empty
+    NotifySetup notify;
+    AskSeries ask_series;                      // may be empty
     std::vector<protocol::RunNotice> notices;  // from before the start, for the journal
 };
 

@@ -110,6 +110,22 @@ void set_up_backend(ControllerSetup& setup, OneRunOptions const& options) {
     backend.start.worker = options.worker_program.string();
 }
 
+/// Receivers come from job.json, since records have the URL of a webhook without its secret.
+void set_up_notify(ControllerSetup& setup, OneRunOptions const& options) {
+    NotifySetup& notify = setup.notify;
+    auto const job = protocol::read_json_file<plan::WorkerJob>(options.paths.job());
+    notify.notify = job.has_value() ? job->config.notify : setup.backend.config.notify;
+    notify.series = setup.backend.config.run.name;
+    notify.host = setup.core.host;
+    notify.osorad = options.osorad;
+    notify.base_dir = setup.core.submission.base_dir;
+    std::error_code ignored;
+    if (!std::filesystem::is_directory(notify.base_dir, ignored)) {
+        notify.base_dir = options.paths.dir;
+    }
+    notify.environment = options.environment;
+}
+
 /// Where nodes have several networks, the measurement decides on which of them ranks meet: plan and
 /// job are rewritten before an agent has read them.
 Result<void> apply_settings(ControllerSetup& setup, OneRunOptions const& options,
@@ -140,6 +156,7 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, plan::Ori
                 options.lifeline_fd < 0 ? -1 : ::fcntl(options.lifeline_fd, F_DUPFD_CLOEXEC, 3);
             probe.resume = probe.supervised = false;
             probe.ingest = {};
+            probe.notify = false;
             return run_one(std::move(probe), env, log);
         }};
     auto const probed = probe_before_launch(before);
@@ -218,6 +235,8 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.runtime_dir = variable_or(options.environment, "XDG_RUNTIME_DIR", "");
     setup.lifeline_fd = options.lifeline_fd;
     setup.ingest = options.ingest;
+    setup.ask_series = options.ask_series;
+    if (options.notify) set_up_notify(setup, options);
     plan::RunConfig const of_run = setup.backend.config;
     OSORA_TRY(int const exit_code, run_controller(std::move(setup), env, log));
     if (exit_code == 0 && of_run.run.job == "probe" && options.ingest) {

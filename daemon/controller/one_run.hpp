@@ -22,6 +22,8 @@ struct OneRunOptions {
     std::filesystem::path worker_program;  // absolute
     Environment environment;
     Ingest ingest;
+    AskSeries ask_series;
+    bool notify = true;  // send the messages of [notify]
 };
 
 /// osora's exit code. Errors: the run could not be loaded (busy: it already has a controller).

@@ -5,6 +5,7 @@
 #include "plan/buckets/clip_columns.hpp"
 #include "plan/config/fields.hpp"
 #include "plan/config/frame_masks.hpp"
+#include "plan/config/notify_checks.hpp"
 #include "plan/config/slurm_checks.hpp"
 #include "plan/config/ssh_checks.hpp"
 #include "plan/config/step_pattern.hpp"
@@ -204,6 +205,7 @@ void check_keys(ResolvedConfig& resolved) {
     check_job(resolved);
     check_cache(resolved);
     check_optim(resolved);
+    check_notify(resolved);
     check_slurm(resolved);
     check_step_pattern(resolved);
 }
@@ -282,6 +284,7 @@ std::vector<ConfigProblem> without_effect(ResolvedConfig const& resolved) {
         complain(probe, fmt::format("{}.{}", now[i].row->section, now[i].row->key),
                  "has no effect in this version");
     }
+    note_no_receiver(probe);
     int const steps = probe.config.train.steps;
     for (ResolvedStage const& stage : probe.stages) {
         if (stage.at_step < steps) continue;

@@ -209,6 +209,8 @@ private:
             if (has_ended(options_.controller->child)) {
                 [[maybe_unused]] auto const status = reap(options_.controller->child);
             }
+            // It may have recorded after the end: what became of notifications.
+            [[maybe_unused]] auto const rest = read_journal();
         }
         if (core_.is_timed()) return kExitOk;
         output_->end(core_.view(), "");

@@ -9,6 +9,7 @@
 #include "cli/run/follow/log_files.hpp"
 #include "cli/run/journal_tail.hpp"
 #include "cli/run/run_command.hpp"
+#include "protocol/notice_kinds.hpp"
 
 #include <fmt/format.h>
 
@@ -120,6 +121,13 @@ void follow_logs(LogRequest& request, LogFiles files) {
     }
 }
 
+void show_failed_notifications(protocol::RunView const& view) {
+    for (auto const& each : view.notices) {
+        if (each.kind != protocol::kNotificationFailed) continue;
+        cli::print(stderr, "osora: {}\n", printable(each.detail));
+    }
+}
+
 Result<LogRequest> request_of(Context const& context, Arguments const& arguments) {
     LogRequest request;
     OSORA_TRY(request.run, run_of(context, arguments, Imported::taken));
@@ -164,6 +172,7 @@ int run_logs(Context const& context, Arguments const& arguments) {
                                             request->run.folder.number, request->attempt));
     }
     show_silent_ranks(*request, files);
+    show_failed_notifications(request->run.view);
     return kExitOk;
 }
 
@@ -178,7 +187,7 @@ CommandSpec logs_command() {
             "new one), each line behind node:rank. Lines that several ranks print alike "
             "are shown once, behind \"ranks 0-3\". When a rank has failed in that attempt, the "
             "end of the log of the first one that did comes first. Ranks that have written nothing "
-            "are named on stderr.",
+            "are named on stderr, and so are notifications that could not be sent.",
         .example = "osora logs 42\nosora logs 42 --rank 3 --attempt 0\nosora logs 42 --follow",
         .positionals = {run_positional()},
         .options = {{.name = "--rank", .value = "R", .help = "Only this rank."},

@@ -26,9 +26,10 @@ struct BisectSection {
     std::vector<std::string> build;
 };
 struct NotifySection {
-    std::vector<std::string> on;
-    std::vector<std::string> command;
-    std::string webhook, mail;
+    std::vector<std::string> on{"end", "failure", "regression"};
+    std::vector<std::string> command;  // argv; run without a shell
+    std::string webhook;               // may hold secrets: records have it masked (receivers.hpp)
+    std::string mail;
 };
 
 BOOST_DESCRIBE_STRUCT(FaultsSection, (),

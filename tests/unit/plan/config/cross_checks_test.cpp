@@ -168,10 +168,11 @@ TEST(CrossChecks, SlurmOptionsThatOsoraSetsItself) {
 }
 
 TEST(CrossChecks, KeysWithoutEffectAreNamed) {
-    auto const resolved = resolve(std::string(kMinimal) + "[notify]\nmail = \"a@b\"\n");
+    auto const resolved = resolve(std::string(kMinimal) + "[faults]\nexclude_nodes = [\"n1\"]\n");
     EXPECT_THAT(texts(unsupported(resolved)), IsEmpty());
-    EXPECT_THAT(texts(without_effect(resolved)),
-                ElementsAre("run.toml:7: notify.mail = \"a@b\": has no effect in this version"));
+    EXPECT_THAT(
+        texts(without_effect(resolved)),
+        ElementsAre("run.toml:7: faults.exclude_nodes = [\"n1\"]: has no effect in this version"));
 }
 
 }  // namespace
