@@ -55,6 +55,7 @@ std::vector<CommandSpec> command_table() {
         history_vacuum_command(),
         history_check_command(),
         history_rebuild_command(),
+        dashboard_command(),
         daemon_start_command(),
         daemon_status_command(),
         daemon_stop_command(),

@@ -53,6 +53,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec history_check_command();
 [[nodiscard]] CommandSpec history_rebuild_command();
 [[nodiscard]] CommandSpec history_sql_command();
+[[nodiscard]] CommandSpec dashboard_command();
 [[nodiscard]] CommandSpec daemon_start_command();
 [[nodiscard]] CommandSpec daemon_status_command();
 [[nodiscard]] CommandSpec daemon_stop_command();

@@ -1,5 +1,3 @@
-// The content policy allows exactly the script and the style sheet that osora was built with, by
-// their hashes, and allows no requests.
 #include "cli/report/report_page.hpp"
 
 #include "base/version.hpp"
@@ -8,42 +6,11 @@
 #include "cli/text/html.hpp"
 
 #include <fmt/format.h>
-#include <openssl/evp.h>
 
-#include <array>
 #include <sstream>
 
 namespace osora::cli {
 namespace {
-
-/// "sha256-..." as a Content-Security-Policy names a script.
-std::string policy_hash(std::string_view bytes) {
-    std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
-    unsigned length = 0;
-    EVP_Digest(bytes.data(), bytes.size(), digest.data(), &length, EVP_sha256(), nullptr);
-    std::array<unsigned char, 2 * EVP_MAX_MD_SIZE> text{};
-    int const size = EVP_EncodeBlock(text.data(), digest.data(), static_cast<int>(length));
-    return "sha256-" + std::string(text.begin(), text.begin() + size);
-}
-
-/// The charts' library sets style attributes; these cannot run code.
-std::string policy(web::PageAssets const& assets) {
-    return fmt::format(
-        "default-src 'none'; style-src-elem '{}'; style-src-attr 'unsafe-inline'; "
-        "script-src {}; base-uri 'none'; form-action 'none'",
-        policy_hash(assets.style),
-        assets.script.empty() ? "'none'" : "'" + policy_hash(assets.script) + "'");
-}
-
-std::string head(ReportPage const& page, web::PageAssets const& assets) {
-    return fmt::format(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n"
-        "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-        "<meta name=\"referrer\" content=\"no-referrer\">\n"
-        "<title>{}</title>\n<style>{}</style>\n</head>\n",
-        policy(assets), html_text(page.words.title), assets.style);
-}
 
 std::string list(Paragraphs const& paragraphs, std::string_view kind) {
     if (paragraphs.empty()) return {};
@@ -108,9 +75,11 @@ std::string script(ReportPage const& page, web::PageAssets const& assets) {
            fmt::format("</script>\n<script>{}</script>\n", assets.script);
 }
 
-std::string footer(ReportPage const& page, web::PageAssets const& assets) {
+std::string footer(ReportPage const& page, web::PageAssets const& assets, PageFrame const& frame) {
     std::string text = fmt::format(
-        "<footer>\n<p>osora {} · this page is complete: it fetches nothing</p>\n", kVersion);
+        "<footer>\n<p>osora {} · {}</p>\n", kVersion,
+        frame.script.empty() ? "this page is complete: it fetches nothing"
+                             : "the first lines follow the run; reload the page for the rest");
     if (!page.figures.empty() && !assets.script.empty()) {
         text +=
             "<details><summary>Licences of the charts (Apache ECharts, zrender)</summary>\n<pre>";
@@ -162,9 +131,18 @@ ReportPage page_of(db::analysis::SeriesReport const& report, std::vector<PageFig
     return page;
 }
 
-std::string html_page(ReportPage const& page, web::PageAssets const& assets) {
+PageHead head_of(ReportPage const& page, web::PageAssets const& assets, PageFrame const& frame) {
+    return {.title = page.words.title,
+            .styles = {assets.style, frame.style},
+            .scripts = {assets.script, frame.script},
+            .fetches = !frame.script.empty()};
+}
+
+std::string html_page(ReportPage const& page, web::PageAssets const& assets,
+                      PageFrame const& frame) {
     auto const& words = page.words;
-    std::string text = head(page, assets) + "<body>\n<main>\n";
+    std::string text =
+        page_head(head_of(page, assets, frame)) + "<body>\n" + frame.above + "<main>\n";
     text += fmt::format("<h1{}>{}</h1>\n", page.good ? "" : " class=\"verdict-bad\"",
                         html_text(words.title));
     for (auto const& line : words.about) {
@@ -175,8 +153,10 @@ std::string html_page(ReportPage const& page, web::PageAssets const& assets) {
     text += next_list(words.next);
     if (!page.tables.empty()) text += "<h2>Tables</h2>\n";
     for (auto const& each : page.tables) text += html_table(each.table, each.caption);
-    text += charts(page, assets) + "</main>\n" + footer(page, assets);
-    return text + script(page, assets) + "</body>\n</html>\n";
+    text += charts(page, assets) + "</main>\n" + footer(page, assets, frame);
+    text += script(page, assets);
+    if (!frame.script.empty()) text += fmt::format("<script>{}</script>\n", frame.script);
+    return text + "</body>\n</html>\n";
 }
 
 }  // namespace osora::cli

@@ -3,11 +3,13 @@
 #pragma once
 
 #include "cli/report/report_phrases.hpp"
+#include "cli/text/page_head.hpp"
 #include "cli/text/text_table.hpp"
 #include "protocol/json.hpp"
 #include "web/report/page_assets.hpp"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace osora::cli {
@@ -35,7 +37,19 @@ struct ReportPage {
 [[nodiscard]] ReportPage page_of(db::analysis::SeriesReport const& report,
                                  std::vector<PageFigure> figures);
 
+/// What a server puts around a report; a report in a file has none of it.
+struct PageFrame {
+    std::string above;             // HTML, before the title
+    std::string_view style = {};   // a second style sheet
+    std::string_view script = {};  // a second script, which may read from the page's server
+};
+
+/// Title, style sheets and scripts of html_page().
+[[nodiscard]] PageHead head_of(ReportPage const& page, web::PageAssets const& assets,
+                               PageFrame const& frame = {});
+
 /// Without a script in `assets`: tables, and a line that says that charts are missing.
-[[nodiscard]] std::string html_page(ReportPage const& page, web::PageAssets const& assets);
+[[nodiscard]] std::string html_page(ReportPage const& page, web::PageAssets const& assets,
+                                    PageFrame const& frame = {});
 
 }  // namespace osora::cli

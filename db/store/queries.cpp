@@ -180,6 +180,20 @@ Result<std::vector<RunSummary>> list_runs(Store& store, std::string_view text, i
     });
 }
 
+Result<std::vector<RunRecord>> all_runs(Store& store) {
+    auto& connection = store.connection();
+    return guarded(connection, "read history", [&]() -> Result<std::vector<RunRecord>> {
+        return select_runs(connection, "WHERE ?1='' ORDER BY r.number DESC, r.run_id DESC", "");
+    });
+}
+
+Result<RunSummary> summary_of(Store& store, RunRecord run) {
+    auto& connection = store.connection();
+    return guarded(connection, "read history", [&]() -> Result<RunSummary> {
+        return load_summary(connection, std::move(run));
+    });
+}
+
 Result<RunRecord> find_run(Store& store, std::string_view wanted) {
     auto& connection = store.connection();
     return guarded(connection, "read history", [&]() -> Result<RunRecord> {

@@ -21,6 +21,12 @@ using analysis::SeriesRun;
 [[nodiscard]] Result<std::vector<RunSummary>> list_runs(Store& store, std::string_view text,
                                                         int limit);
 
+/// Every run, newest first, without its figures.
+[[nodiscard]] Result<std::vector<RunRecord>> all_runs(Store& store);
+
+/// The run with its figures.
+[[nodiscard]] Result<RunSummary> summary_of(Store& store, RunRecord run);
+
 /// The run that `wanted` names: a number, a run's name, a series (its newest run), or the first
 /// characters (4 or more) of a uuid; an imported one only if no other has the number or name.
 /// not_found names the nearest; invalid_input: ambiguous.

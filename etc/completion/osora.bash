@@ -57,7 +57,7 @@ _osora() {
         fi
     done
     if [[ -z $command ]]; then
-        _osora_words "bisect cancel completion config daemon data detect diff doctor exec-steps explain history init logs model nccl nodes plan probe rehearse relaunch report resume sample status submit topology tune validate watch whatif --help --version"
+        _osora_words "bisect cancel completion config daemon dashboard data detect diff doctor exec-steps explain history init logs model nccl nodes plan probe rehearse relaunch report resume sample status submit topology tune validate watch whatif --help --version"
         return
     fi
     case "$command:$previous" in
@@ -234,6 +234,8 @@ _osora() {
     "history vacuum:--keep-days") :; return ;;
     "history vacuum:--matrix-days") :; return ;;
     "history vacuum:--matrix-mib") :; return ;;
+    "dashboard:--listen") :; return ;;
+    "dashboard:--token-file") _osora_files; return ;;
     "config show:--set") _osora_keys; return ;;
     esac
     if [[ $current == -* ]]; then
@@ -286,6 +288,7 @@ _osora() {
         "history vacuum") _osora_words "--keep-days --matrix-days --matrix-mib --journals --dry-run --json --help" ;;
         "history check") _osora_words "--json --help" ;;
         "history rebuild") _osora_words "--json --help" ;;
+        "dashboard") _osora_words "--listen --token-file --open --json --help" ;;
         "daemon start") _osora_words "--json --help" ;;
         "daemon status") _osora_words "--json --help" ;;
         "daemon stop") _osora_words "--json --help" ;;
