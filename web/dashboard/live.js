@@ -27,8 +27,10 @@ function share(value) {
 
 function texts(run) {
     const step = run.step.toLocaleString('en-US');
+    const [state, verdict] = run.state.split(': ');  // "running", "ended: ok"
     return {
-        state: run.state,
+        state,
+        verdict,
         step: run.steps > 0 ? `${step}/${run.steps.toLocaleString('en-US')}` : step,
         time: seconds(run.step_time_s),
         rate: run.throughput > 0 ? `${three(run.throughput)} samples/s` : '-',
@@ -45,7 +47,6 @@ function show(place, run) {
         const text = all[cell.dataset.field];
         if (text !== undefined && cell.textContent !== text) cell.textContent = text;
     }
-    place.dataset.live = run.state;
 }
 
 const unknown = new Set();
@@ -66,6 +67,7 @@ function onRun(event) {
 }
 
 const source = new EventSource('/events');  // connects again by itself
+document.documentElement.dataset.connected = 'no';  // so far
 const now = document.getElementById('now');
 source.addEventListener('run', onRun);
 source.addEventListener('open', () => {
