@@ -90,7 +90,8 @@ std::string url_of(DashboardOptions const& options, int port) {
 
 /// The program that opens addresses; a browser that is not there is no reason to end.
 void open_browser(Context const& context, std::string const& url) {
-    for (auto const folder : split(variable_or(context.environment, "PATH", ""), ':')) {
+    auto const path = variable_or(context.environment, "PATH", "");
+    for (auto const folder : split(path, ':')) {
         auto const program = std::filesystem::path(folder) / "xdg-open";
         if (!program.is_absolute() || ::access(program.c_str(), X_OK) != 0) continue;
         auto const started = spawn({.program = program,

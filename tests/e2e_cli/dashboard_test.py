@@ -63,11 +63,11 @@ def eventually(condition, what):
 class Dashboard:
     """osora dashboard on a free port; killed when the test leaves it running."""
 
-    def __init__(self, folder, *arguments):
+    def __init__(self, folder, *arguments, **variables):
         self.log = open(folder / "dashboard.err", "w+")
         self.program = subprocess.Popen(
             [BIN / "osora", "dashboard", "--json", *arguments], cwd=folder, stderr=self.log,
-            env=environment(folder), stdout=subprocess.PIPE, text=True)
+            env={**environment(folder), **variables}, stdout=subprocess.PIPE, text=True)
         self.first = json.loads(self.program.stdout.readline())
         self.port = self.first["port"]
 
@@ -203,6 +203,19 @@ def check_events(folder, dashboard):
     eventually(lambda: "1 in progress" not in dashboard.get("/")[1], "the run's end on the page")
 
 
+def check_open(folder):
+    opener = folder / "bin" / "xdg-open"
+    opener.parent.mkdir()
+    opener.write_text('#!/bin/sh\necho "$1" >opened.new && mv opened.new opened\n')
+    opener.chmod(0o755)
+    opened = folder / "opened"
+    with Dashboard(folder, "--listen", "127.0.0.1:0", "--open",
+                   PATH=f"{opener.parent}:/usr/bin:/bin") as dashboard:
+        eventually(opened.exists, "xdg-open")
+        assert opened.read_text().strip() == dashboard.first["url"]
+        assert dashboard.end() == (130, "")
+
+
 def check_token(folder):
     token = "0123456789abcdef0123"
     (folder / "token").write_text(token + "\n")
@@ -240,6 +253,7 @@ def main():
         with Dashboard(folder, *again) as dashboard:
             check_crowd(dashboard)
             assert dashboard.end()[0] == 130
+        check_open(folder)
         check_token(folder)
         assert osora(folder, "status").stdout.count("demo-0002") <= 1
 
