@@ -30,6 +30,7 @@ struct LayoutPlan {
     int virtual_stages = 1;  // number of block groups on each pipeline stage
     [[nodiscard]] int ranks() const { return tp_size * pp_size * sp_size * dp_size; }
     int zero_stage = 0;
+    int shard_size = 0;  // ranks that share what ZeRO divides; 0: all
     std::string recompute = "none";
     std::string activation_store = "none";
     std::string precision = "fp32";  // of forward and backward
@@ -91,9 +92,9 @@ BOOST_DESCRIBE_STRUCT(BucketPlan, (),
                        global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib, compute_s,
                        optimizer_s))
 BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
-                      (tp_size, pp_size, sp_size, dp_size, virtual_stages, zero_stage, recompute,
-                       activation_store, precision, grad_bucket_mib, reduce_dtype, num_workers,
-                       prefetch_factor, threads_per_rank, vae_micro_batch_size,
+                      (tp_size, pp_size, sp_size, dp_size, virtual_stages, zero_stage, shard_size,
+                       recompute, activation_store, precision, grad_bucket_mib, reduce_dtype,
+                       num_workers, prefetch_factor, threads_per_rank, vae_micro_batch_size,
                        vae_micro_frame_size, buckets))
 BOOST_DESCRIBE_STRUCT(Prediction, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,

@@ -61,7 +61,8 @@ struct Shards {
     /// Bytes of what ranks share from this stage on, with `bytes` per parameter.
     [[nodiscard]] std::int64_t part(int stage, std::int64_t bytes, Numbers const& whole) const {
         if (query.zero_stage < stage) return bytes * whole.all();
-        int const all = query.ranks(), together = all / query.pp_size;
+        int const all = query.shard_size > 0 ? query.shard_size : query.ranks();
+        int const together = all / query.pp_size;
         return divided_up(bytes * whole.common, all) + divided_up(bytes * whole.blocks, together) +
                divided_up(bytes * whole.slices, together / query.tp_size);
     }

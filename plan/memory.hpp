@@ -48,6 +48,7 @@ struct MemoryQuery {
     bool ema = true;
     int lora_rank = 0;  // > 0: only adapters are trained
     int zero_stage = 0;
+    int shard_size = 0;  // ranks that share what ZeRO divides; 0: all
     /// Several micro-batches a step, which keep their gradients while the next one runs.
     bool accumulates = true;
     int grad_bucket_mib = 25;

@@ -82,11 +82,15 @@ void add_network(PlanContext& context, PlanRequest const& request) {
         context.network_source = request.network->source;
         int const tp = context.tp_size, pp = context.pp_size;
         int const stage = context.ranks / pp;
+        int const node_shards =
+            context.shard_size > 0 ? context.shard_size : context.ranks_per_node;
         for (auto const& [size, stride] : {std::pair(context.ranks, 1),
                                            {tp, 1},
                                            {context.sp_size, tp},
                                            {stage, 1},
-                                           {stage / tp, tp}}) {
+                                           {stage / tp, tp},
+                                           {node_shards, 1},
+                                           {context.ranks / node_shards, node_shards}}) {
             GroupPlace const place = group_place(size, stride, context.ranks_per_node);
             if (size < 2 || !place.crosses_nodes()) continue;
             for (Collective const each : {Collective::all_reduce, Collective::all_gather,
@@ -142,6 +146,8 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     // A default that the user did not write adapts: most CPUs have no bf16 units.
     bool const adapts = !context.gpu && !request.origins.contains("optim.precision");
     context.zero_stage = request.zero_stage_min;
+    context.shard_size = request.config.parallel.shard_size.value_or(0);
+    if (context.shard_size >= context.ranks) context.shard_size = 0;
     context.settled_batch = request.global_batch_size;
     context.precision = adapts ? "fp32" : request.config.optim.precision;
     context.reduce_dtype = request.config.parallel.reduce_dtype.value_or(context.precision);

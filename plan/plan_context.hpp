@@ -4,7 +4,7 @@
 
 #include "base/result.hpp"
 #include "plan/buckets/shapes.hpp"
-#include "plan/group_network.hpp"
+#include "plan/network/group_network.hpp"
 #include "plan/measured_pass.hpp"
 #include "plan/memory.hpp"
 #include "plan/model/model_cost.hpp"
@@ -41,6 +41,7 @@ struct PlanContext {
     std::string precision = "fp32";          // that is trained in
     std::string reduce_dtype = "fp32";       // of gradients between ranks
     int zero_stage = 0;                      // grad bucket sizes to consider
+    int shard_size = 0;                      // ranks that share what ZeRO divides; 0: all
     std::optional<GroupNetwork> network;     // of these ranks, if a probe measured it
     std::optional<PassCorrection> measured;  // by earlier runs of this network
     std::string network_source;              // for people; empty: one node, or not measured

@@ -14,6 +14,14 @@ namespace {
 
 std::string zero_reason(PlanContext const& context) {
     bool const given = !context.config.parallel.zero_stage.is_auto();
+    if (context.shard_size > 0 && context.zero_stage > 0) {
+        int const copies = context.ranks / context.shard_size;
+        bool const by_user = !context.config.parallel.shard_size.is_auto();
+        return fmt::format("ZeRO-{}{}, {} copies over {} ranks each: {}", context.zero_stage,
+                           given ? ", set by you" : "", copies, context.shard_size,
+                           by_user ? "set by you"
+                                   : "each node has one, which keeps gathers within it");
+    }
     if (given) return fmt::format("ZeRO-{}: set by you", context.zero_stage);
     if (context.zero_stage == 0) return "ZeRO-0: the optimizer's state fits each rank";
     return fmt::format("ZeRO-{}: a rank's memory is too small for less", context.zero_stage);

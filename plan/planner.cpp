@@ -26,6 +26,8 @@ namespace {
 
 /// A rank that spins or sleeps for a given time stops on time.
 constexpr double kOwnWorkError = 0.02;
+/// Of the step time, to give up the simpler layout with one copy.
+constexpr double kCopiesGain = 0.03;
 
 LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
                      Candidate const& candidate, LoaderChoice const& loader) {
@@ -36,6 +38,7 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
     layout.sp_size = context.sp_size;
     layout.virtual_stages = context.virtual_stages;
     layout.zero_stage = context.zero_stage;
+    layout.shard_size = context.zero_stage > 0 ? context.shard_size : 0;
     layout.precision = context.precision;
     layout.reduce_dtype = context.reduce_dtype;
     layout.recompute = context.activations.recompute;
@@ -160,6 +163,24 @@ Result<std::vector<Candidate>> search_stages(PlanContext& context, GlobalBatches
     return found;
 }
 
+/// "auto": a copy of what ZeRO divides on each node, if that fits and takes less time.
+void try_copy_a_node(PlanContext& context, GlobalBatches const& batches,
+                     std::vector<Candidate>& found) {
+    bool const whole = context.tp_size * context.pp_size == 1;
+    bool const several = context.ranks_per_node > 1 && context.ranks > context.ranks_per_node;
+    if (!context.config.parallel.shard_size.is_auto() || context.zero_stage == 0) return;
+    if (!whole || !several || context.config.run.job != "train") return;
+    context.shard_size = context.ranks_per_node;
+    auto copies = search_layouts(context, batches.sizes);
+    bool const faster =
+        copies && copies->front().step_time_s < (1 - kCopiesGain) * found.front().step_time_s;
+    if (faster) {
+        found = std::move(*copies);
+    } else {
+        context.shard_size = 0;
+    }
+}
+
 /// With the first way to keep activations that fits at any stage, because sharing costs less time
 /// than recomputing blocks. Both are stored in `context`.
 Result<std::vector<Candidate>> search_what_fits(PlanContext& context,
@@ -173,6 +194,7 @@ Result<std::vector<Candidate>> search_what_fits(PlanContext& context,
         found = search_stages(context, batches);
         if (found || found.error().code != Errc::out_of_memory) break;
     }
+    if (found) try_copy_a_node(context, batches, *found);
     return found;
 }
 

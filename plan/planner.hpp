@@ -6,7 +6,7 @@
 #include "base/result.hpp"
 #include "plan/calibration.hpp"
 #include "plan/clip_statistics.hpp"
-#include "plan/collective_curve.hpp"
+#include "plan/network/collective_curve.hpp"
 #include "plan/config/origin.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"

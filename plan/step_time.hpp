@@ -6,7 +6,7 @@
 #include "plan/activation_choice.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/calibration.hpp"
-#include "plan/group_network.hpp"
+#include "plan/network/group_network.hpp"
 #include "plan/model/model_description.hpp"
 
 #include <string>
@@ -27,6 +27,8 @@ struct StepQuery {
     int pp_size = 1;         // ranks that share blocks
     int virtual_stages = 1;  // block groups of each of these
     [[nodiscard]] int ranks() const { return dp_size * sp_size * tp_size * pp_size; }
+    /// Ranks that share one copy of what ZeRO divides.
+    [[nodiscard]] int shards() const { return shard_size > 0 ? shard_size : ranks(); }
     int ranks_per_node = 0;  // 0: all ranks are on one node
     /// Stages hold consecutive ranks: whole nodes, or several stages a node.
     [[nodiscard]] bool stages_cross_nodes() const {
@@ -36,6 +38,7 @@ struct StepQuery {
     std::string reduce_dtype = {};  // of gradients between ranks; empty: as precision
     int lora_rank = 0;              // > 0: only adapters are trained
     int zero_stage = 0;
+    int shard_size = 0;                    // ranks that share what ZeRO divides; 0: all of them
     std::vector<std::string> freeze = {};  // optim.freeze: prefixes of frozen weights
     ActivationChoice activations = {};
     /// Between these ranks on their nodes; none: they are on one node, or it was not measured.
@@ -65,7 +68,7 @@ struct StepTime {
 /// The part of a step's collectives that passes with a backward of `backward_s` do not hide: the
 /// all_reduce of all gradients after the last pass; with ZeRO half of that (reduce_scatter) after
 /// it and half (all_gather) before the next forward pass, for each pass in stages 2 and 3, where
-/// stage 3 gathers twice.
+/// stage 3 gathers twice; of several copies of what ZeRO divides also an all_reduce between them.
 [[nodiscard]] double exposed_comm_s(StepQuery const& query, Calibration const& calibration,
                                     double backward_s);
 

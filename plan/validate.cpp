@@ -170,6 +170,26 @@ private:
         if (parallel.grad_bucket_mib.value_or(1) < 1) {
             add("parallel.grad_bucket_mib", "must be at least 1");
         }
+        check_shard_size(layout);
+    }
+    void check_shard_size(Layout const& layout) {
+        auto const& parallel = config_.parallel;
+        if (parallel.shard_size.is_auto()) return;
+        int const size = *parallel.shard_size.value;
+        if (size < 2 || size > ranks() || ranks() % size != 0) {
+            add("parallel.shard_size",
+                fmt::format("{} does not divide {} ranks; nearest valid: {}", size, ranks(),
+                            fmt::join(nearest_divisors(ranks(), std::max(2, size)), ", ")));
+        } else if (size < ranks() && layout.tp_size * layout.pp_size > 1) {
+            add("parallel.shard_size",
+                fmt::format("with tp_size and pp_size all ranks share one copy; valid: \"auto\" "
+                            "or {}",
+                            ranks()));
+        } else if (size < ranks() && !parallel.zero_stage.is_auto() &&
+                   *parallel.zero_stage.value == 0) {
+            add("parallel.shard_size",
+                "zero_stage = 0 divides nothing; valid: \"auto\", or zero_stage = 1, 2 or 3");
+        }
     }
     /// `with`: number of ranks that another cut already joins.
     void check_cut(std::string const& key, int size, int with,

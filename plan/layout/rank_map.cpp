@@ -1,7 +1,7 @@
 #include "plan/layout/rank_map.hpp"
 
 #include "plan/decision.hpp"
-#include "plan/group_network.hpp"
+#include "plan/network/group_network.hpp"
 
 #include <utility>
 
@@ -9,21 +9,27 @@ namespace osora::plan {
 
 std::vector<RankGroups> rank_map(LayoutPlan const& layout, int ranks_per_node) {
     std::vector<RankGroups> map;
+    auto const add = [&](char const* name, int size, int stride) {
+        if (size < 2) return;
+        GroupPlace const place = group_place(size, stride, ranks_per_node);
+        map.push_back({.name = name,
+                       .size = size,
+                       .stride = stride,
+                       .groups = layout.ranks() / size,
+                       .nodes = place.shape.nodes,
+                       .at_once = place.at_once});
+    };
     int stride = 1;
     for (auto const& [name, size] : {std::pair("tp", layout.tp_size),
                                      {"sp", layout.sp_size},
                                      {"dp", layout.dp_size},
                                      {"pp", layout.pp_size}}) {
-        if (size > 1) {
-            GroupPlace const place = group_place(size, stride, ranks_per_node);
-            map.push_back({.name = name,
-                           .size = size,
-                           .stride = stride,
-                           .groups = layout.ranks() / size,
-                           .nodes = place.shape.nodes,
-                           .at_once = place.at_once});
-        }
+        add(name, size, stride);
         stride *= size;
+    }
+    if (layout.shard_size > 0) {
+        add("shards", layout.shard_size, 1);
+        add("copies", layout.ranks() / layout.shard_size, layout.shard_size);
     }
     return map;
 }

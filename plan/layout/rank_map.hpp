@@ -14,7 +14,7 @@ struct LayoutPlan;
 /// Groups of one kind. Ranks are in the order tp, sp, dp, pp (docs/rfc/025): those of a group are
 /// `stride` apart, and node i has ranks_per_node ranks from i * ranks_per_node on.
 struct RankGroups {
-    std::string name;  // "tp", "sp", "dp", "pp"
+    std::string name;  // "tp", "sp", "dp", "pp"; "shards", "copies" of what ZeRO divides
     int size = 1, stride = 1;
     int groups = 1;   // of this kind
     int nodes = 1;    // that one of them reaches

@@ -54,8 +54,11 @@ Result<TrainRanks> join_train_ranks(RankEnvironment const& self, Device const& d
     ranks.leads = here % together == 0 && self.rank / of_stage + 1 == layout.pp_size;
     OSORA_TRY(auto all, join_ranks(self, device, std::move(waiting)));
     OSORA_TRY(static_cast<RankGroups&>(ranks),
-              split_ranks(std::move(all), layout.tp_size, layout.sp_size, layout.pp_size,
-                          layout.virtual_stages));
+              split_ranks(std::move(all), {.tp_size = layout.tp_size,
+                                           .sp_size = layout.sp_size,
+                                           .pp_size = layout.pp_size,
+                                           .virtual_stages = layout.virtual_stages,
+                                           .shard_size = layout.shard_size}));
     return ranks;
 }
 

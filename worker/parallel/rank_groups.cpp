@@ -13,11 +13,22 @@ std::vector<int> every(int first, int stride, int count) {
     return ranks;
 }
 
+Result<void> add_copies(RankGroups& groups, int shard_size) {
+    Group const& of = *groups.all;
+    int const ranks = of.world_size();
+    if (shard_size < 2 || shard_size >= ranks) return {};
+    int const place = of.rank() % shard_size;
+    OSORA_TRY(groups.shards, of.split("shards", every(of.rank() - place, 1, shard_size)));
+    OSORA_TRY(groups.copies, of.split("copies", every(place, shard_size, ranks / shard_size)));
+    return {};
+}
+
 }  // namespace
 
-Result<RankGroups> split_ranks(std::optional<Group> all, int tp_size, int sp_size, int pp_size,
-                               int virtual_stages) {
+Result<RankGroups> split_ranks(std::optional<Group> all, GroupSizes const& sizes) {
+    auto const [tp_size, sp_size, pp_size, virtual_stages, shard_size] = sizes;
     RankGroups groups{.all = std::move(all)};
+    if (groups.all) OSORA_TRY_VOID(add_copies(groups, shard_size));
     if (tp_size * sp_size * pp_size == 1) return groups;
     Group const& of = *groups.all;
     int const of_stage = of.world_size() / pp_size;  // ranks

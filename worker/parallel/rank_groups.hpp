@@ -21,14 +21,22 @@ struct RankGroups {
     /// same parts of it: of its linear layers, of its blocks.
     std::shared_ptr<SequenceRanks> network = nullptr;
     std::optional<Group> replicas = {}, stage = {};
+    /// Where several copies of what ZeRO divides exist: the ranks that share one, and those that
+    /// have the same part of each.
+    std::optional<Group> shards = {}, copies = {};
 
     [[nodiscard]] LayerRanks layers() const { return {linears, stages}; }
 };
 
+struct GroupSizes {
+    int tp_size = 1, sp_size = 1, pp_size = 1;
+    int virtual_stages = 1;  // runs of blocks of each stage
+    int shard_size = 0;      // neighbours that share what ZeRO divides; 0: all ranks
+};
+
 /// For ranks in the order tp, sp, dp, pp: `tp_size` neighbours share linear layers, `sp_size` of
 /// the ranks with the same slices share tokens, and the last stage is the last of the ranks. All
-/// ranks of `all` must call it. Each stage has `virtual_stages` runs of blocks.
-[[nodiscard]] Result<RankGroups> split_ranks(std::optional<Group> all, int tp_size, int sp_size,
-                                             int pp_size = 1, int virtual_stages = 1);
+/// ranks of `all` must call it.
+[[nodiscard]] Result<RankGroups> split_ranks(std::optional<Group> all, GroupSizes const& sizes);
 
 }  // namespace osora::worker

@@ -43,6 +43,20 @@ TEST(Memory, SharedTokensChangeNoWeights) {
                 static_cast<double>(whole.optimizer_bytes) / 2, 1);
 }
 
+// Of two copies each rank keeps an eighth, as of one copy of eight ranks.
+TEST(Memory, CopiesAreDividedAmongTheirRanks) {
+    MemoryQuery query = tiny(1);
+    query.dp_size = 16;
+    query.zero_stage = 3;
+    query.shard_size = 8;
+    MemoryQuery eight = query;
+    eight.dp_size = 8;
+    eight.shard_size = 0;
+    EXPECT_EQ(rank_memory(query).total_bytes(), rank_memory(eight).total_bytes());
+    query.shard_size = 0;
+    EXPECT_LT(rank_memory(query).optimizer_bytes, rank_memory(eight).optimizer_bytes);
+}
+
 // Blocks of XL share 16 C^2 + 10 C numbers each: qkv, projection, query, keys and values,
 // projection (4 + 4 C^2), MLP (8 C^2), and the biases of what is cut by outputs.
 TEST(Memory, SharedLayersAreCutAndTheRestIsNot) {

@@ -70,6 +70,11 @@ TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {
         {[](RunConfig& c) { c.parallel.pp_size = 8; }, "parallel.pp_size",
          "exceeds 4 blocks; at most one stage per block"},
         {[](RunConfig& c) { c.parallel.zero_stage = 4; }, "parallel.zero_stage", "valid: 0 to 3"},
+        {[](RunConfig& c) {
+             c.resources.gpus_per_node = 8;
+             c.parallel.shard_size = 3;
+         },
+         "parallel.shard_size", "3 does not divide 8 ranks; nearest valid: 2, 4"},
         {[](RunConfig& c) { c.memory.recompute = std::string("some"); }, "memory.recompute",
          "\"some\" is no way to recompute; valid: none, selective, full, or a number of blocks "
          "from 1 on"},

@@ -16,8 +16,9 @@ std::unique_ptr<DataParallel> make_data_parallel(Parameters& parameters, RankGro
     auto& all = groups.all;
     if (all && all->world_size() > 1 && options.zero_stage > 0)
         return std::make_unique<ShardedParameters>(
-            TrainedSet{parameters.trainable(), parameters.trainable_units()}, std::move(*all),
-            options, &parameters);
+            TrainedSet{parameters.trainable(), parameters.trainable_units()},
+            ShardGroups{groups.shards ? *groups.shards : *all, groups.copies}, options,
+            &parameters);
     return std::make_unique<GradReducer>(parameters.trainable(), std::move(all), options);
 }
 

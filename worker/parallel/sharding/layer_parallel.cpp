@@ -53,7 +53,8 @@ LayerParallel::Engine LayerParallel::engine_of(Part part, std::optional<Group> c
     if (indexes.empty()) return engine;
     bool const shares = group && group->world_size() > 1 && options.zero_stage > 0;
     if (shares) {
-        auto sharded = std::make_unique<ShardedParameters>(std::move(set), *group, options);
+        auto sharded = std::make_unique<ShardedParameters>(std::move(set), ShardGroups{*group, {}},
+                                                           options);
         engine.gate = sharded.get();
         engine.ranks = std::move(sharded);
     } else {

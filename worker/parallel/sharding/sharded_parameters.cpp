@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -61,9 +62,13 @@ private:
     std::size_t index_;
 };
 
-ShardedParameters::ShardedParameters(TrainedSet set, Group group,
+ShardedParameters::ShardedParameters(TrainedSet set, ShardGroups groups,
                                      DataParallelOptions const& options, Parameters* network)
-    : collectives_(std::move(group), options.label), options_(options), network_(network) {
+    : collectives_(std::move(groups.shards), options.label), options_(options), network_(network) {
+    if (groups.copies) {
+        first_copy_ = groups.copies->rank() == 0;
+        between_copies_.emplace(std::move(*groups.copies), options.label + "copied ");
+    }
     // A network that never announces what it reads next keeps everything.
     if (set.units.empty() || set.units.back() == 0)
         options_.zero_stage = std::min(2, options.zero_stage);
@@ -150,12 +155,13 @@ void ShardedParameters::add_pieces(ShardLayout const& layout) {
         ShardedBucket const& bucket = buckets_[piece.bucket];
         at::Tensor const values = bucket.own().narrow(0, piece.at, piece.items);
         values.mutable_grad() = bucket.own_gradient().narrow(0, piece.at, piece.items);
-        pieces_.push_back({piece.parameter, piece.first, values});
+        pieces_.push_back({piece.parameter, piece.first, values, first_copy_});
     }
 }
 
 void ShardedParameters::begin_step() {
     if (!std::exchange(counting_, false)) collectives_.begin();
+    if (between_copies_) between_copies_->begin();
     for (ShardedBucket& bucket : buckets_) bucket.begin_step();
 }
 
@@ -163,6 +169,7 @@ void ShardedParameters::begin(BackwardPass const& pass) {
     OSORA_CHECK(!active_, "finish() ends what begin() started");
     // In stage 1 earlier passes accumulate in autograd's own gradients.
     active_ = pass.last || options_.zero_stage > 1;
+    last_pass_ = pass.last;
     if (!active_) return;
     scale_ = at::scalar_tensor(pass.scale, at::kDouble);
     started_ = 0;
@@ -213,15 +220,32 @@ void ShardedParameters::take_rest_of(std::size_t bucket) {
 
 /// Of the reductions in flight; one may already be finished, to make room for the next pass.
 void ShardedParameters::finish_oldest() {
-    ShardedBucket& oldest = buckets_[in_flight_.front()];
+    std::size_t const bucket = in_flight_.front();
+    ShardedBucket& oldest = buckets_[bucket];
     in_flight_.pop_front();
-    if (oldest.is_reducing()) oldest.finish_reduce();
+    if (oldest.is_reducing()) finish_reduce(bucket);
 }
 
+/// In the last pass the sums of the copies' passes are added between the copies.
+void ShardedParameters::finish_reduce(std::size_t bucket) {
+    buckets_[bucket].finish_reduce();
+    if (!between_copies_ || !last_pass_) return;
+    sums_.push_back(between_copies_->all_reduce(buckets_[bucket].own_gradient()));
+}
+
+void ShardedParameters::finish_sums() {
+    for (; !sums_.empty(); sums_.pop_front()) between_copies_->wait(sums_.front());
+}
+
+/// With copies all ranks start the collectives of both groups in one order, as NCCL asks for: a
+/// reduction is not finished early because it happens to be done.
 void ShardedParameters::reduce(std::size_t bucket) {
-    std::size_t const most = options_.zero_stage == 1 ? buckets_.size() : kInFlight;
+    bool const one_group = !between_copies_;
+    std::size_t const most =
+        options_.zero_stage == 1 && one_group ? buckets_.size() : kInFlight;
     while (!in_flight_.empty() &&
-           (in_flight_.size() >= most || buckets_[in_flight_.front()].is_reduced()))
+           (in_flight_.size() >= most ||
+            (one_group && buckets_[in_flight_.front()].is_reduced())))
         finish_oldest();
     buckets_[bucket].start_reduce();
     in_flight_.push_back(bucket);
@@ -239,10 +263,11 @@ Result<void> ShardedParameters::finish() {
         for (std::size_t b = started_; b < buckets_.size(); ++b) {
             take_rest_of(b);
             if (started_ <= b) reduce(b);  // else the last of the rest has started it
-            if (!overlaps()) buckets_[b].finish_reduce();
+            while (!overlaps() && !in_flight_.empty()) finish_oldest();
             if (b < inner_end_) buckets_[b].release();
         }
         while (!in_flight_.empty()) finish_oldest();
+        finish_sums();
         if (is_per_parameter()) collectives_.barrier();
     } catch (c10::OutOfMemoryError const&) {
         throw;
@@ -302,11 +327,15 @@ double ShardedParameters::publish() {
 }
 
 double ShardedParameters::waited_s() const {
-    return collectives_.waited_s();
+    return collectives_.waited_s() + (between_copies_ ? between_copies_->waited_s() : 0);
 }
 
 std::vector<protocol::CollectiveCost> ShardedParameters::costs(double exposed_s) const {
-    return collectives_.costs(exposed_s);
+    if (!between_copies_) return collectives_.costs(exposed_s);
+    double const between_s = between_copies_->waited_s();
+    auto costs = collectives_.costs(exposed_s - between_s);
+    std::ranges::move(between_copies_->costs(between_s), std::back_inserter(costs));
+    return costs;
 }
 
 /// Stage 3: the buckets of the unit, and the start of the next one on the way.

@@ -9,9 +9,17 @@
 #include "worker/parallel/sharding/sharded_bucket.hpp"
 
 #include <deque>
+#include <optional>
 #include <vector>
 
 namespace osora::worker {
+
+struct ShardGroups {
+    Group shards;  // whose ranks share one copy
+    /// Ranks with the same part of each copy (MiCS, arXiv 2205.00119; FSDP's HYBRID_SHARD): their
+    /// sums are added once a step. None: there is one copy.
+    std::optional<Group> copies = {};
+};
 
 /// Stage 1: the optimizer's state is divided; gradients are reduced once per step. 2: gradients
 /// too: each pass is reduced, and only this rank's part of the sum is kept. 3: parameters too: a
@@ -21,7 +29,7 @@ class ShardedParameters final : public DataParallel, public UnitGate {
 public:
     /// The tensors of `set` move into the buckets. `network`, which must outlive it, calls it at
     /// each unit; null: the caller forwards that.
-    ShardedParameters(TrainedSet set, Group group, DataParallelOptions const& options,
+    ShardedParameters(TrainedSet set, ShardGroups groups, DataParallelOptions const& options,
                       Parameters* network = nullptr);
     ~ShardedParameters() override;
     ShardedParameters(ShardedParameters const&) = delete;
@@ -61,6 +69,8 @@ private:
     void start_full_buckets();
     void reduce(std::size_t bucket);
     void finish_oldest();
+    void finish_reduce(std::size_t bucket);
+    void finish_sums();
     void gather_for(std::size_t unit, bool backward);
     void enter_backward(std::size_t unit);
 
@@ -70,6 +80,8 @@ private:
     };
 
     StepCollectives collectives_;
+    std::optional<StepCollectives> between_copies_;
+    bool first_copy_ = true;  // whose ranks write checkpoints
     DataParallelOptions options_;
     Parameters* network_;
     std::vector<Slot> slots_;
@@ -82,9 +94,11 @@ private:
     std::vector<ParameterPiece> pieces_;
     bool counting_ = false;    // publish() began to count the collectives of the next step
     bool active_ = false;      // between begin and finish of a pass that is reduced
+    bool last_pass_ = false;   // of the step
     at::Tensor scale_;         // 0-d, what the copies multiply by
     std::size_t started_ = 0;  // buckets reduced in this pass
     std::deque<std::size_t> in_flight_;
+    std::deque<StepCollectives::Started> sums_;  // between copies, on the way
 };
 
 }  // namespace osora::worker

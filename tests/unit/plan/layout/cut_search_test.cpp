@@ -162,6 +162,21 @@ TEST(CutSearch, OneCutForAllStagesOfARun) {
     EXPECT_THAT(refused.error().message, HasSubstr("parallel.sp_size"));
 }
 
+// Between nodes with slow links ZeRO's gathers would take longest.
+TEST(CutSearch, EachNodeHasACopyWhereLinksBetweenThemAreSlow) {
+    auto const shared_by = [](double bytes_per_s, int gib) {
+        PlanRequest r = on_gpus(2, gib, {{"360p", 17, 1.0, {}}});
+        r.config.parallel.zero_stage = 3;
+        r.config.parallel.tp_size = r.config.parallel.sp_size = 1;
+        r.config.batch.global_batch_size = 16;
+        r.nominal_network = CollectiveCurve::nominal(
+            [=](double bytes) { return 1e-4 + bytes / bytes_per_s; }, "links");
+        return plan_of(r).chosen.shard_size;
+    };
+    EXPECT_EQ(shared_by(2e9, 80), 8);
+    EXPECT_EQ(shared_by(1e13, 80), 0) << "the simpler one where it does not matter";
+}
+
 TEST(CutSearch, OneRankHasNothingToDivide) {
     PlanDecision const decision = plan_of(request(1));
     ASSERT_FALSE(decision.reasons.empty());

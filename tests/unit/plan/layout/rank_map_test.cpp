@@ -40,6 +40,20 @@ TEST(RankMap, IsThatOfTheDocument) {
     EXPECT_TRUE(rank_map(sized(1, 1, 1, 1), 1).empty());
 }
 
+// Two nodes with a copy each of what ZeRO divides.
+TEST(RankMap, CopiesAreOnNodes) {
+    LayoutPlan layout = sized(1, 1, 8, 1);
+    layout.shard_size = 4;
+    auto const map = rank_map(layout, 4);
+    ASSERT_EQ(map.size(), 3u);
+    EXPECT_EQ(map[1].name, "shards");
+    EXPECT_THAT(ranks_of(map[1], 1), ElementsAre(4, 5, 6, 7));
+    EXPECT_EQ(map[1].nodes, 1);
+    EXPECT_EQ(map[2].name, "copies");
+    EXPECT_THAT(ranks_of(map[2], 1), ElementsAre(1, 5));
+    EXPECT_EQ(map[2].nodes, 2);
+}
+
 // Each rank is in exactly one group of each kind.
 TEST(RankMap, GroupsOfAKindPartitionTheRanks) {
     for (int const tp : {1, 2, 4})

@@ -36,6 +36,7 @@ struct Layout {
     int tp = 1;          // ranks that share linear layers
     int pp = 1;          // ranks that share blocks
     int virtual_stages = 1;
+    int shard = 0;  // ranks that share what ZeRO divides; 0: all
     std::string recompute = "none", store = "none";
     std::int64_t samples = kSamples;  // of the global batch
 };
@@ -49,6 +50,7 @@ inline std::string name_of(Layout const& layout) {
          << (layout.image ? "_image" : "");
     if (layout.pp > 1) name << "_pp" << layout.pp;
     if (layout.virtual_stages > 1) name << "_virtual" << layout.virtual_stages;
+    if (layout.shard > 0) name << "_shard" << layout.shard;
     if (layout.samples != kSamples) name << "_samples" << layout.samples;
     if (layout.tp > 1) name << "_tp" << layout.tp;
     if (layout.sp > 1) name << "_sp" << layout.sp;
@@ -68,6 +70,7 @@ inline plan::WorkerJob job_of(Layout const& layout) {
     job.config.parallel.overlap = layout.overlap;
     job.config.train.steps = 100;
     job.plan.chosen.zero_stage = layout.stage;
+    job.plan.chosen.shard_size = layout.shard;
     job.plan.chosen.grad_bucket_mib = layout.bucket_mib;
     return job;
 }

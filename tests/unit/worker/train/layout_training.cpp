@@ -90,7 +90,12 @@ Trained train(Layout const& layout, Course const& course) {
         int const rank = group ? group->rank() : 0, ranks = group ? group->world_size() : 1;
         int const together = layout.tp * layout.sp, of_stage = ranks / layout.pp;
         auto const groups =
-            split_ranks(group, layout.tp, layout.sp, layout.pp, layout.virtual_stages).value();
+            split_ranks(group, {.tp_size = layout.tp,
+                                .sp_size = layout.sp,
+                                .pp_size = layout.pp,
+                                .virtual_stages = layout.virtual_stages,
+                                .shard_size = layout.shard})
+                .value();
         Trainer trainer(job_of(layout), objective_of(layout, groups), groups);
         if (!course.from.empty()) {
             EXPECT_TRUE(trainer.restore(load_checkpoint(course.from).value()).has_value());
@@ -150,8 +155,27 @@ protocol::CollectiveCost cost_of(Trained const& trained, std::string const& name
     return found == trained.collectives.end() ? protocol::CollectiveCost{} : *found;
 }
 
+namespace {
+
+/// Several copies of what ZeRO divides.
+void add_copies(std::vector<Layout>& all) {
+    for (int const stage : {1, 2, 3}) {
+        for (char const* arch : {"stdit3-tiny", "mmdit-tiny"})
+            all.push_back({.arch = arch, .ranks = 4, .stage = stage, .shard = 2});
+        all.push_back({.ranks = 4, .stage = stage, .overlap = false, .shard = 2});
+        all.push_back({.ranks = 4, .stage = stage, .shard = 2, .samples = 12});
+    }
+    all.push_back({.ranks = 4, .stage = 2, .collectives = "per_parameter", .shard = 2});
+    all.push_back({.ranks = 4, .stage = 3, .lora_rank = 4, .shard = 2});
+    all.push_back({.ranks = 4, .stage = 3, .sp = 2, .shard = 2});
+    all.push_back({.ranks = 8, .stage = 3, .sp = 2, .shard = 4});
+}
+
+}  // namespace
+
 std::vector<Layout> layouts() {
     std::vector<Layout> all;
+    add_copies(all);
     for (char const* arch : {"stdit3-tiny", "mmdit-tiny"})
         for (int const ranks : {2, 4})
             for (int const stage : {1, 2, 3})

@@ -30,7 +30,8 @@ TEST_P(Resharding, AnyLayoutContinues) {
     for (Layout const& layout :
          {Layout{.ranks = 1, .stage = 0}, Layout{.ranks = 2, .stage = 0},
           Layout{.ranks = 2, .stage = 1}, Layout{.ranks = 2, .stage = 3},
-          Layout{.ranks = 4, .stage = 3, .bucket_mib = 2}, Layout{.ranks = 2, .stage = 1, .tp = 2},
+          Layout{.ranks = 4, .stage = 3, .bucket_mib = 2},
+          Layout{.ranks = 4, .stage = 1, .shard = 2}, Layout{.ranks = 2, .stage = 1, .tp = 2},
           Layout{.ranks = 4, .stage = 3, .sp = 2, .tp = 2},
           Layout{.ranks = 4, .stage = 2, .pp = 2}}) {
         SCOPED_TRACE(name_of(layout));
@@ -69,6 +70,7 @@ TEST(Resharded, EightOneThree) {
 auto const kReshardingName = [](auto const& info) { return name_of(info.param); };
 INSTANTIATE_TEST_SUITE_P(Layouts, Resharding,
                          testing::Values(Layout{.ranks = 4, .stage = 2},
+                                         Layout{.ranks = 4, .stage = 3, .shard = 2},
                                          Layout{.ranks = 4, .stage = 0, .tp = 2},
                                          Layout{.ranks = 4, .stage = 1, .tp = 2},
                                          Layout{.ranks = 8, .stage = 1, .tp = 2, .pp = 2}),

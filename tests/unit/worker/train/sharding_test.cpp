@@ -38,7 +38,7 @@ TEST_P(Counted, CollectivesAsTheBytesAskFor) {
     double const bytes = items * 4;
     double const mib = layout.bucket_mib;
     std::int64_t const passes =
-        std::max<std::int64_t>(1, kSamples / layout.ranks / layout.micro_batch_size);
+        std::max<std::int64_t>(1, layout.samples / layout.ranks / layout.micro_batch_size);
     Trained const& trained = trained_in(layout);
     auto const reduced = cost_of(trained, "gradients reduce_scatter");
     auto const gathered = cost_of(trained, "parameters all_gather");
@@ -59,7 +59,16 @@ TEST_P(Counted, CollectivesAsTheBytesAskFor) {
         EXPECT_EQ(gathered.calls, 2 * buckets - 2 + (passes - 1) * (2 * buckets - 3));
     }
     EXPECT_EQ(cost_of(trained, "gradient norm").calls, 1);
-    EXPECT_EQ(reduced.ranks, layout.ranks);
+    EXPECT_EQ(reduced.ranks, layout.shard > 0 ? layout.shard : layout.ranks);
+    // Copies add their parts once a step, whatever the passes.
+    auto const copied = cost_of(trained, "copied gradients all_reduce");
+    if (layout.shard == 0) {
+        EXPECT_EQ(copied.calls, 0);
+    } else {
+        EXPECT_EQ(copied.calls, reduced.calls / per_step);
+        EXPECT_EQ(copied.ranks, layout.ranks / layout.shard);
+        EXPECT_EQ(copied.bytes, reduced.bytes / per_step / layout.shard);
+    }
 }
 
 /// Those with buckets of grad_bucket_mib over the whole network.

@@ -48,7 +48,7 @@ std::vector<FlightDump> dumps_of(int ranks, double timeout_s,
 
 TEST(FlightBackend, CollectivesAndPairsAreCountedByGroup) {
     auto const dumps = dumps_of(4, 30, [](Group const& all) {
-        auto const groups = split_ranks(all, 1, 1, 2);
+        auto const groups = split_ranks(all, {.pp_size = 2});
         ASSERT_TRUE(groups.has_value());
         std::vector<at::Tensor> ones{at::ones({4})};
         all.backend().allreduce(ones)->wait();

@@ -1,4 +1,4 @@
-#include "plan/group_network.hpp"
+#include "plan/network/group_network.hpp"
 
 #include "base/check.hpp"
 

@@ -2,7 +2,7 @@
 // costs on the measured network. Pure.
 #pragma once
 
-#include "plan/collective_curve.hpp"
+#include "plan/network/collective_curve.hpp"
 
 #include <map>
 #include <string>

@@ -1,4 +1,4 @@
-#include "plan/group_network.hpp"
+#include "plan/network/group_network.hpp"
 #include "plan/step_time.hpp"
 
 #include <gtest/gtest.h>
@@ -121,6 +121,24 @@ TEST(GroupNetwork, EachCollectiveOfAStepHasItsCost) {
     query.gpu = true;
     EXPECT_NEAR(added_s(Collective::all_to_all), 0, 1e-9);
     EXPECT_NEAR(added_s(Collective::reduce_scatter), 0.5, 0.02);
+}
+
+// Two nodes of two ranks that share one copy each: a run counted 1,486,368 bytes of "copied
+// gradients all_reduce" a step, and both pairs share the links. Nothing else leaves the nodes.
+TEST(GroupNetwork, CopiesOnNodesExchangeTheirPartsOfTheGradients) {
+    GroupNetwork network(line(0, 1e6), {4, 2});
+    network.add(Collective::all_reduce, {2, 2}, line(0, 1e6));
+    StepQuery query = across(network);
+    query.ranks_per_node = 2;
+    query.dp_size = 4;
+    query.zero_stage = 3;
+    query.shard_size = 2;
+    Calibration const c = nominal_cpu();
+    EXPECT_NEAR(exposed_comm_s(query, c, 0), 2 * 1.486368, 0.05);
+    query.grad_accum_steps = 3;
+    EXPECT_NEAR(exposed_comm_s(query, c, 0), 2 * 1.486368, 0.1) << "once a step";
+    query.shard_size = 0;
+    EXPECT_GT(exposed_comm_s(query, c, 0), 3 * 3 * 2.97 / 2) << "gathers leave the nodes";
 }
 
 // Within a node nothing of that changes: the links of the node count.

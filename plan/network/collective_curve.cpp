@@ -1,5 +1,5 @@
 // Sampled once, because a search needs thousands of times.
-#include "plan/collective_curve.hpp"
+#include "plan/network/collective_curve.hpp"
 
 #include "base/check.hpp"
 #include "base/robust.hpp"

@@ -1,4 +1,4 @@
-#include "plan/collective_curve.hpp"
+#include "plan/network/collective_curve.hpp"
 
 #include <gtest/gtest.h>
 
