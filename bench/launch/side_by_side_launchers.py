@@ -1,4 +1,4 @@
-"""The launchers that side_by_side.py compares: how each is told to start, and to cancel, a job.
+"""The launchers that side_by_side.py compares: how each is asked to start, and to cancel, a job.
 
 Each starts NODES ranks, one on a node, nodes not shared. submit() writes what the launcher needs
 into the job's folder and returns the command; own: variables to be set the launcher's own way.

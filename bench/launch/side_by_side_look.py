@@ -23,7 +23,7 @@ def records(folder):
 
 
 def processes(home):
-    """Processes of jobs with folders in home, on any node: told by arguments and environment."""
+    """Processes of jobs with folders in home, on any node: known by arguments and environment."""
     found, pattern = [], re.compile(re.escape(home.encode()) + rb"/\d{4}\b")
     booted = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
     for pid in filter(str.isdigit, os.listdir("/proc")):

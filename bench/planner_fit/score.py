@@ -85,13 +85,13 @@ def by_labels(rows, seconds, keys):
 
 
 def with_one_measured(osora, rows):
-    """Errors of each row when osora is told of one other row of its set, for every such pair."""
-    pairs = [(told, row) for told in rows for row in rows if told is not row]
+    """Errors of each row when osora is given one other row of its set, for every such pair."""
+    pairs = [(measured, row) for measured in rows for row in rows if measured is not row]
     asked = []
-    for told, row in pairs:
-        run = {key: told["row"][key] for key in ("model", "layout")}
-        run.update({key: told["row"]["cluster"][key] for key in ("nodes", "gpus_per_node")})
-        run["step_time_s"] = told["seconds"]
+    for measured, row in pairs:
+        run = {key: measured["row"][key] for key in ("model", "layout")}
+        run.update({key: measured["row"]["cluster"][key] for key in ("nodes", "gpus_per_node")})
+        run["step_time_s"] = measured["seconds"]
         calibration = {"measured": [run]}
         asked.append({"row": dict(row["row"], cluster=dict(row["row"]["cluster"],
                                                            calibration=calibration)),

@@ -182,7 +182,7 @@ CommandSpec doctor_command() {
             "Looks at the fabric, GPUs, limits, versions and inherited NCCL settings, and "
             "prints what is wrong, the worst first: what was seen, what it costs, what to do. "
             "Without options it looks at this machine. "
-            "Logs are enough: hosts are told apart by their lines, whatever srun -l, mpirun, "
+            "Logs are enough: hosts are distinguished by their lines, whatever srun -l, mpirun, "
             "torchrun, Ray or a container put in front. "
             "A rule that lacks its evidence is skipped and counted. Exit code 1 when there is "
             "a fault; warnings alone give 0; 3 when there was nothing to look at.",

@@ -28,7 +28,7 @@ plan::WorkerJob job_of(Submission const& submission, RunFolder const& run, std::
 }
 
 /// A variable for the workers (a secret, or its digest) as a quoted TOML string.
-bool is_untold(std::string_view key, std::string_view value) {
+bool is_withheld(std::string_view key, std::string_view value) {
     constexpr std::string_view kVariables = "worker.env.";
     if (!key.starts_with(kVariables) || value.size() < 2) return false;
     auto const text = value.substr(1, value.size() - 2);
@@ -96,7 +96,7 @@ std::vector<std::string> sets_of(plan::SubmittedRun const& submitted) {
     for (auto const& [key, origin] : submitted.origins) {
         std::string const value = plan::value_text(submitted.config, key);
         if (origin.layer != plan::Layer::command_line || value.empty()) continue;
-        sets.push_back(fmt::format("{}={}", key, is_untold(key, value) ? "..." : value));
+        sets.push_back(fmt::format("{}={}", key, is_withheld(key, value) ? "..." : value));
     }
     return sets;
 }

@@ -132,7 +132,7 @@ private:
     std::uint64_t reported_too_fast_ = 0;  // steps and bytes, at the last report of them
     MonotonicTime next_too_fast_ = kNever, too_fast_wait_{};  // next report, pause after it
     MonotonicTime printed_since_ = kNever;  // exec: since when its program has printed, in attempt_
-    bool no_steps_told_ = false;            // over the life of this agent
+    bool no_steps_reported_ = false;            // over the life of this agent
     std::set<std::string> said_;            // exec: figures that any rank reported in attempt_
     std::optional<protocol::LaunchWorkers> waiting_;  // until older workers have ended
 

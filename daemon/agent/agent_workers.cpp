@@ -144,13 +144,13 @@ void AgentCore::Impl::on(StepsLeftOut const& input) {
 
 /// The controller knows the steps of the other nodes, and drops this notice when there are some.
 void AgentCore::Impl::on(OutputRead const& input) {
-    if (worker_at(input.attempt, input.rank) == nullptr || no_steps_told_) return;
+    if (worker_at(input.attempt, input.rank) == nullptr || no_steps_reported_) return;
     bool const stepped =
         std::ranges::any_of(workers_, [](WorkerState const& each) { return each.speaks; });
     if (stepped) return;
     if (printed_since_ == kNever) printed_since_ = now_.monotonic;
     if (now_.monotonic - printed_since_ < kNoStepsAfter) return;
-    no_steps_told_ = true;
+    no_steps_reported_ = true;
     warn_of_steps(
         kNoStepsFound, "info",
         "no training steps were found in 10 min of output so far; " + how_steps_are_found());

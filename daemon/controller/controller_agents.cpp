@@ -206,7 +206,7 @@ bool ControllerCore::Impl::is_wanted(RunEvent const& report, int node) const {
             } else if constexpr (std::is_same_v<T, RunNotice>) {
                 // Ranks of another node may report steps.
                 bool const already =
-                    no_steps_told_ || !step_times_.empty() || steps_.oldest() != kNever;
+                    no_steps_reported_ || !step_times_.empty() || steps_.oldest() != kNever;
                 if (each.kind == kNoStepsFound && already) return false;
                 return std::ranges::find_if(replayed_notices_, [&](RunNotice const& known) {
                            return same_notice(known, each);

@@ -272,7 +272,7 @@ void ControllerCore::Impl::observe(RunEvent const& event) {
         }
     }
     if (auto const* notice = std::get_if<RunNotice>(&event)) {
-        no_steps_told_ = no_steps_told_ || notice->kind == kNoStepsFound;
+        no_steps_reported_ = no_steps_reported_ || notice->kind == kNoStepsFound;
         std::erase_if(alarms_, [&](RunNotice const& each) {
             return each.kind == notice->kind && each.step == notice->step;
         });

@@ -119,7 +119,7 @@ private:
     std::set<int> failed_;      // ranks of this attempt
     int checkpoint_step_ = -1;  // newest checkpoint of this attempt
     std::deque<protocol::RunNotice> replayed_notices_;
-    bool no_steps_told_ = false;  // of an exec job, by the agent of any node
+    bool no_steps_reported_ = false;  // of an exec job, by the agent of any node
     int store_attempt_ = -1;      // that store_host_ and store_port_ are reserved for
     std::string store_host_;
     int store_port_ = 0;

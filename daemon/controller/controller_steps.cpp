@@ -77,7 +77,7 @@ void ControllerCore::Impl::observe_steps(MergedSteps const& steps) {
 void ControllerCore::Impl::tell_no_steps() {
     write_steps(true);
     bool const ran = status_.attempt >= 0 && status_.verdict != Verdict::app_bug;
-    if (!status_.exec || !ran || !step_times_.empty() || no_steps_told_) return;
+    if (!status_.exec || !ran || !step_times_.empty() || no_steps_reported_) return;
     boost::system::error_code unset;
     auto const* pattern = options_.submission.config.find_pointer("/worker/step_pattern", unset);
     bool const wanted =

@@ -64,7 +64,7 @@ std::string HealthWatch::alarm_of(NodeHealth const& sample) const {
         add(text, fmt::format("GPU {}: {} uncorrected memory errors", gpu.gpu,
                               gpu.ecc_uncorrected - before));
     }
-    if (sample.gpus.size() < gpus_ && !lost_told_) {
+    if (sample.gpus.size() < gpus_ && !lost_reported_) {
         add(text, fmt::format("{} of {} GPUs answer", sample.gpus.size(), gpus_));
     }
     return text;
@@ -96,7 +96,7 @@ std::optional<HealthWatch::Report> HealthWatch::take(MonotonicTime now, NodeHeal
     }
     Report report;
     report.alarm = alarm_of(sample);
-    lost_told_ = sample.gpus.size() < gpus_;
+    lost_reported_ = sample.gpus.size() < gpus_;
     gpus_ = std::max(gpus_, sample.gpus.size());
     for (GpuHealth const& gpu : sample.gpus) {
         ecc_[gpu.gpu] = std::max(ecc_[gpu.gpu], gpu.ecc_uncorrected);

@@ -40,7 +40,7 @@ private:
     MonotonicTime next_regular_ = kNever;  // kNever: no sample yet
     std::map<int, std::int64_t> ecc_;      // by GPU, highest so far
     std::size_t gpus_ = 0;                 // highest count so far
-    bool lost_told_ = false;
+    bool lost_reported_ = false;
     std::int64_t number_ = 0;
 };
 

@@ -87,7 +87,7 @@ std::optional<StepFigures> StepFinder::take(FoundStep found) {
         return std::nullopt;
     }
     if (!is_followed(found)) return std::nullopt;
-    if (!found.is_bar && is_told_twice(found)) return std::nullopt;
+    if (!found.is_bar && is_printed_twice(found)) return std::nullopt;
     if (found.is_bar) return take_bar(std::move(found));
     resolve_time(found.figures);
     return std::move(found.figures);
@@ -103,7 +103,7 @@ std::optional<StepFigures> StepFinder::take_bar(FoundStep found) {
 }
 
 /// The line of an engine, while the trainer reports the same steps later with their figures.
-bool StepFinder::is_told_twice(FoundStep const& found) {
+bool StepFinder::is_printed_twice(FoundStep const& found) {
     double const step = found.figures.at("step");
     if (!found.bare) {
         trainer_tells_ = trainer_tells_ || step == bare_step_;

@@ -40,7 +40,7 @@ private:
     std::optional<StepFigures> take(FoundStep found);
     std::optional<StepFigures> take_bar(FoundStep found);
     bool is_followed(FoundStep const& found);
-    bool is_told_twice(FoundStep const& found);
+    bool is_printed_twice(FoundStep const& found);
     std::optional<FoundStep> plain_bar(std::string_view plain);
     void keep_unconfirmed(double count, std::int64_t total);
     void take_record(std::string_view plain);

@@ -49,11 +49,11 @@ protected:
     /// The steps in the journal: each rank once in each, without a gap.
     void expect_every_step_once() const {
         std::map<int, int> ranks;  // by step
-        std::map<int, int> told{{0, 0}, {1, 0}};
+        std::map<int, int> reported{{0, 0}, {1, 0}};
         for (auto const& each : events<MergedSteps>()) {
             for (auto const& node : nodes_of(each).value()) {
-                EXPECT_GT(node.next_step, told[node.node]);
-                told[node.node] = node.next_step;
+                EXPECT_GT(node.next_step, reported[node.node]);
+                reported[node.node] = node.next_step;
             }
             for (std::size_t i = 0; i < each.ranks.size(); ++i) {
                 ranks[each.step0 + static_cast<int>(i)] += each.ranks[i];
@@ -62,7 +62,7 @@ protected:
         int next = 0;
         for (auto const& [step, count] : ranks) {
             EXPECT_EQ(step, next++);
-            EXPECT_EQ(count, (step < told[0] ? 2 : 0) + (step < told[1] ? 2 : 0)) << step;
+            EXPECT_EQ(count, (step < reported[0] ? 2 : 0) + (step < reported[1] ? 2 : 0)) << step;
         }
         for (int const node : {0, 1}) expect_every_row_once(node, next);
     }

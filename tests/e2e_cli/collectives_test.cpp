@@ -35,15 +35,15 @@ protected:
               "a.mp4,a test,16,64,64,1,4096,8\n");
     }
     protocol::json::value report() {
-        auto const told = osora({"report", "1", "--json"});
-        return protocol::parse_json(told.out).value();
+        auto const reported = osora({"report", "1", "--json"});
+        return protocol::parse_json(reported.out).value();
     }
     /// One figure.
     double ask(std::string const& sql) {
-        auto const told = osora({"history", "sql", sql, "--format", "csv"});
-        EXPECT_EQ(told.code, 0) << told.err;
-        auto const lines = lines_of(told.out);
-        EXPECT_EQ(lines.size(), 2u) << told.out;
+        auto const reported = osora({"history", "sql", sql, "--format", "csv"});
+        EXPECT_EQ(reported.code, 0) << reported.err;
+        auto const lines = lines_of(reported.out);
+        EXPECT_EQ(lines.size(), 2u) << reported.out;
         return lines.size() == 2 ? std::stod(lines[1]) : std::nan("");
     }
     /// Number of parameters that run `name` trains, from its checkpoint.

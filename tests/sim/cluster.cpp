@@ -106,10 +106,10 @@ void Cluster::count_steps(std::vector<JournalRecord> const& records) {
 /// controller died with records that were not synced.
 void Cluster::count_collectives(std::vector<JournalRecord> const& records) {
     std::map<std::pair<int, int>, int> next;           // number, by attempt and node
-    std::int64_t told = 0, in_steps = 0, at_most = 0;  // steps of ranks in the newest attempt
+    std::int64_t reported = 0, in_steps = 0, at_most = 0;  // steps of ranks in the newest attempt
     int start_step = 0;
     for (JournalRecord const& each : records) {
-        if (std::holds_alternative<LaunchOrdered>(each.event)) told = in_steps = at_most = 0;
+        if (std::holds_alternative<LaunchOrdered>(each.event)) reported = in_steps = at_most = 0;
         if (auto const* rank = std::get_if<RankStarted>(&each.event)) start_step = rank->start_step;
         if (auto const* steps = std::get_if<MergedSteps>(&each.event)) {
             for (int const ranks : steps->ranks) in_steps += ranks;
@@ -124,13 +124,13 @@ void Cluster::count_collectives(std::vector<JournalRecord> const& records) {
                                        sums->attempt, sums->node, sums->number));
         }
         expected = sums->number + 1;
-        for (auto const& sum : sums->sums) told += sum.rank_steps;
+        for (auto const& sum : sums->sums) reported += sum.rank_steps;
     }
     if (!ending_.finished || ending_.exit_code != 0 || disk.full) return;
     bool const lossy = std::ranges::any_of(
         scenario.faults, [](Fault const& each) { return each.kind == FaultKind::kill_controller; });
-    if (told > at_most || (!lossy && told != in_steps)) {
-        world.violated(fmt::format("collectives of {} steps of ranks, which did {} of {}", told,
+    if (reported > at_most || (!lossy && reported != in_steps)) {
+        world.violated(fmt::format("collectives of {} steps of ranks, which did {} of {}", reported,
                                    in_steps, at_most));
     }
 }

@@ -120,7 +120,7 @@ void Workers::end_step(int attempt) {
         ++group.step;
     }
     all_say(attempt, PhaseChanged{Phase::step, 0});
-    bool const stopped = std::ranges::any_of(ranks, &Worker::told_to_stop);
+    bool const stopped = std::ranges::any_of(ranks, &Worker::asked_to_stop);
     bool const last = group.step >= cluster_.scenario.steps;
     if (stopped || last || group.step % cluster_.scenario.checkpoint_every == 0) save(attempt);
     if (stopped || last) {
@@ -155,12 +155,12 @@ void Workers::tell(int agent_pid, StopWorker const&) {
     }
     for (int pid : pids) {
         cluster_.world.after(1ms, [this, pid] {
-            Worker* told = worker(pid);
-            if (told == nullptr || told->hung || told->ending) return;
-            told->told_to_stop = true;
+            Worker* reported = worker(pid);
+            if (reported == nullptr || reported->hung || reported->ending) return;
+            reported->asked_to_stop = true;
             // Before training there is nothing to agree on.
-            Group const& group = groups_[told->attempt];
-            if (group.ready < group.world_size) finish_one(*told, saved_step_, true);
+            Group const& group = groups_[reported->attempt];
+            if (group.ready < group.world_size) finish_one(*reported, saved_step_, true);
         });
     }
 }
@@ -218,7 +218,7 @@ Worker* Workers::pick() {
     std::vector<Worker*> candidates;
     for (auto& [pid, each] : alive_) {
         bool const whole = !groups_[each.attempt].broken;
-        if (!each.hung && !each.ending && !each.told_to_stop && whole) candidates.push_back(&each);
+        if (!each.hung && !each.ending && !each.asked_to_stop && whole) candidates.push_back(&each);
     }
     if (candidates.empty()) return nullptr;
     return candidates[cluster_.world.pick(candidates.size())];

@@ -18,7 +18,7 @@ struct Worker {
     int agent_pid = 0, node = 0, rank = 0, attempt = 0, pid = 0;
     bool ready = false;  // has loaded, and waits for its group
     bool hung = false;   // sends and does nothing any more
-    bool told_to_stop = false;
+    bool asked_to_stop = false;
     bool ignores_term = false;
     bool ending = false;  // has reported that it has finished
 };

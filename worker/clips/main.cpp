@@ -1,6 +1,7 @@
 // osora-clips: what `osora data` does with clips. Started by osora with one JSON request; the
 // answer is one JSON object. It has no LibTorch, so that it starts at once and its memory is the
 // loader's. Exit codes are osora-worker's (docs/contract.md section 4).
+#include "base/text/printable.hpp"
 #include "base/version.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/json.hpp"
@@ -47,7 +48,7 @@ int answer(std::string const& text, Result<Answer> (*work)(Request const&)) {
     auto const request = protocol::decode<Request>(text);
     auto const done = request.has_error() ? Result<Answer>(request.error()) : work(*request);
     if (done.has_error()) {
-        fmt::print(stderr, "osora-clips: {}\n", done.error().message);
+        fmt::print(stderr, "osora-clips: {}\n", printable(done.error().message, "\n\t"));
         return exit_code_of(done.error());
     }
     fmt::print("{}\n", protocol::encode(*done));
@@ -80,7 +81,7 @@ int main(int count, char** arguments) {
     try {
         return osora::worker::run({arguments + 1, arguments + count});
     } catch (std::exception const& error) {
-        fmt::print(stderr, "osora-clips: {}\n", error.what());
+        fmt::print(stderr, "osora-clips: {}\n", osora::printable(error.what(), "\n\t"));
         return osora::protocol::kExitCheckFailed;
     }
 }

@@ -194,7 +194,7 @@ private:
             ++samples_seen_;
             if (!std::ranges::all_of(sample.bad, &BadClip::listed_wrong)) ++bad_samples_seen_;
             for (BadClip& bad : sample.bad) {
-                if (bad.listed_wrong && !told_.insert(what_of(bad)).second) continue;
+                if (bad.listed_wrong && !reported_.insert(what_of(bad)).second) continue;
                 state->bad.push_back(std::move(bad));
             }
         }
@@ -235,7 +235,7 @@ private:
     std::int64_t samples_seen_ = 0;
     std::int64_t bad_samples_seen_ = 0;
     std::string last_bad_;
-    std::set<std::string> told_;  // of clips whose list is wrong
+    std::set<std::string> reported_;  // of clips whose list is wrong
     ClipLengths lengths_;
     std::vector<std::thread> threads_;
 };

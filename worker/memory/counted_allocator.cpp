@@ -20,8 +20,8 @@
 namespace osora::worker {
 namespace {
 
-constexpr std::size_t kToldBlocks = 12;
-constexpr std::size_t kToldBytes = std::size_t{64} << 10;  // smaller ones do not explain a peak
+constexpr std::size_t kListedMost = 12;
+constexpr std::size_t kListedBytes = std::size_t{64} << 10;  // smaller ones do not explain a peak
 
 /// The deleter of a block is a plain function, so what it counts on is the process's.
 struct Counts {
@@ -42,14 +42,14 @@ c10::Allocator& plain() {
     return *c10::GetDefaultCPUAllocator();
 }
 
-bool is_told(std::size_t bytes) {
-    return bytes >= kToldBytes && counts().cap.load(std::memory_order_relaxed) > 0;
+bool is_listed(std::size_t bytes) {
+    return bytes >= kListedBytes && counts().cap.load(std::memory_order_relaxed) > 0;
 }
 
 void release(void* block) {
     Counts& all = counts();
     std::size_t const bytes = ::malloc_usable_size(block);
-    if (is_told(bytes)) {
+    if (is_listed(bytes)) {
         std::lock_guard const lock(all.mutex);
         all.blocks.erase(block);
     }
@@ -64,7 +64,7 @@ void release(void* block) {
         MemoryRefusal refusal{asked, allocated, cap, {}};
         for (auto const& [block, bytes] : all.blocks) refusal.largest_bytes.push_back(bytes);
         std::ranges::sort(refusal.largest_bytes, std::greater());
-        if (refusal.largest_bytes.size() > kToldBlocks) refusal.largest_bytes.resize(kToldBlocks);
+        if (refusal.largest_bytes.size() > kListedMost) refusal.largest_bytes.resize(kListedMost);
         all.refusal = std::move(refusal);
     }
     C10_THROW_ERROR(OutOfMemoryError,
@@ -103,7 +103,7 @@ c10::DataPtr CountedAllocator::allocate(std::size_t bytes) {
     std::size_t const given = ::malloc_usable_size(block);
     auto const more = static_cast<std::int64_t>(given);
     raise_peak(all.allocated.fetch_add(more, std::memory_order_relaxed) + more);
-    if (is_told(given)) {
+    if (is_listed(given)) {
         std::lock_guard const lock(all.mutex);
         all.blocks[block] = more;
     }

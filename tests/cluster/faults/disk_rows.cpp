@@ -21,11 +21,11 @@ void fill_disk_and_kill_rank(Bed& bed, FaultyRun& run) {
 void lost_metrics_and_checkpoints(FaultyRun const& run) {
     no_node_lost(run);
     EXPECT_TRUE(run.events<RankFailed>().empty()) << run.logs();
-    std::string told;
-    for (auto const& each : run.events<RunNotice>()) told += each.kind + ": " + each.detail + "\n";
-    EXPECT_THAT(told, testing::HasSubstr("metrics_lost: "));
-    EXPECT_THAT(told, testing::HasSubstr("checkpoint_failed: "));
-    EXPECT_THAT(told, testing::HasSubstr("No space left on device"));
+    std::string seen;
+    for (auto const& each : run.events<RunNotice>()) seen += each.kind + ": " + each.detail + "\n";
+    EXPECT_THAT(seen, testing::HasSubstr("metrics_lost: "));
+    EXPECT_THAT(seen, testing::HasSubstr("checkpoint_failed: "));
+    EXPECT_THAT(seen, testing::HasSubstr("No space left on device"));
 }
 
 /// Only the logs of workers that start from now on; the death of one rank starts them.

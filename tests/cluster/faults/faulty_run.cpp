@@ -164,9 +164,9 @@ bool FaultyRun::has_controller() const {
 }
 
 std::pair<std::string, std::string> FaultyRun::history() const {
-    auto const told = parse_json(osora({"history", "--json"}).out);
-    if (told.has_error() || !told->is_object()) return {"no history", ""};
-    auto const* runs = told->as_object().if_contains("runs");
+    auto const reported = parse_json(osora({"history", "--json"}).out);
+    if (reported.has_error() || !reported->is_object()) return {"no history", ""};
+    auto const* runs = reported->as_object().if_contains("runs");
     if (runs == nullptr || runs->as_array().empty()) return {"no run in the history", ""};
     auto const& run = runs->as_array().at(0).as_object();
     if (!run.at("verdict").is_string()) return {"no verdict", ""};

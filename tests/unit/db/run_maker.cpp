@@ -89,7 +89,7 @@ RankMatrix matrix_of(RunShape const& shape, int attempt, int node, int step0) {
 }
 
 CollectiveSums collectives_of(RunShape const& shape, int attempt, int node, int number) {
-    CollectiveSums told{.attempt = attempt, .node = node, .number = number, .sums = {}};
+    CollectiveSums reported{.attempt = attempt, .node = node, .number = number, .sums = {}};
     auto const add = [&](std::string name, std::string bucket, bool warmup, std::int64_t bytes) {
         CollectiveSum sum{.bucket = std::move(bucket), .warmup = warmup, .cost = {}};
         sum.rank_steps = 5 * shape.ranks_per_node;
@@ -99,12 +99,12 @@ CollectiveSums collectives_of(RunShape const& shape, int attempt, int node, int 
         sum.cost.bytes = bytes * sum.cost.calls;
         sum.cost.seconds = 0.25 * static_cast<double>(sum.rank_steps) + 0.125 * node;
         sum.cost.exposed_s = sum.cost.seconds / 4;
-        told.sums.push_back(std::move(sum));
+        reported.sums.push_back(std::move(sum));
     };
     add("gradients all_reduce", "64x64x1", number == 0, 1'000'000);
     add("gradients all_reduce", "64x64x8", number == 0, 1'000'000);
     add("stop vote", "64x64x8", number == 0, 4);
-    return told;
+    return reported;
 }
 
 void RunMaker::launch(Records& records, RunShape const& shape, int attempt, int start_step) {

@@ -22,7 +22,7 @@ TEST(ParentSignal, OnlyTheParentTerminates) {
         ::sigprocmask(SIG_BLOCK, &term, nullptr);  // it is delivered inside sigsuspend() only
         only_parent_terminates();
         while (true) {
-            [[maybe_unused]] auto const told = ::write(ready[1], "x", 1);
+            [[maybe_unused]] auto const reported = ::write(ready[1], "x", 1);
             ::sigsuspend(&none);
         }
     }

@@ -64,12 +64,12 @@ TEST(BisectAnswer, TheCommitRepresentsTheRange) {
     EXPECT_EQ(range[0].p, 0.01);
     answer.commits = found({{{1}, 0.9}}, Relation::single);
     answer.commits->proof.p = 0.03;
-    auto const told = shown_culprits(plan(), answer);
-    EXPECT_EQ(told[0].named.good, std::string(40, '1'));
-    EXPECT_EQ(told[0].named.bad, std::string(40, '2'));
-    EXPECT_NEAR(told[0].share, 0.54, 1e-12);
-    EXPECT_EQ(told[0].p, 0.03);
-    EXPECT_EQ(told[1].named.name, "x");
+    auto const reported = shown_culprits(plan(), answer);
+    EXPECT_EQ(reported[0].named.good, std::string(40, '1'));
+    EXPECT_EQ(reported[0].named.bad, std::string(40, '2'));
+    EXPECT_NEAR(reported[0].share, 0.54, 1e-12);
+    EXPECT_EQ(reported[0].p, 0.03);
+    EXPECT_EQ(reported[1].named.name, "x");
     auto const text = bisect_answer_text(plan(), answer);
     EXPECT_THAT(text, HasSubstr("commit 2222222222 \"two\" (2026-05-03) and x = 2"));
     EXPECT_THAT(text, HasSubstr("look: git -C '/my code' diff 1111111111 2222222222\n"));

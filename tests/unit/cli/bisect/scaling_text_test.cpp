@@ -42,9 +42,9 @@ ScalingAnswer answer() {
 }
 
 TEST(ScalingText, NamesKneeGrowthAndWhatAProbeSaw) {
-    auto told = answer();
-    told.notes = {"probe of 16 nodes, 2 h ago: uplink of leaf2: 4 pairs at once get 13 Mbit/s"};
-    auto const text = scaling_answer_text(told);
+    auto reported = answer();
+    reported.notes = {"probe of 16 nodes, 2 h ago: uplink of leaf2: 4 pairs at once get 13 Mbit/s"};
+    auto const text = scaling_answer_text(reported);
     EXPECT_THAT(text,
                 HasSubstr("proved: the number of nodes: knee at 4 nodes, 50 % efficiency at 16"));
     EXPECT_THAT(text, HasSubstr("100 % is exposed communication"));
@@ -72,13 +72,13 @@ TEST(ScalingText, SplitsWhatWasWaitedForByClassOfCollectives) {
         }
         points.push_back(std::move(point));
     }
-    auto told = answer();
-    told.study = db::analysis::study_scaling(points).value();
-    EXPECT_THAT(scaling_answer_text(told),
+    auto reported = answer();
+    reported.study = db::analysis::study_scaling(points).value();
+    EXPECT_THAT(scaling_answer_text(reported),
                 HasSubstr("  exposed collectives by class, waiting for slower ranks included:\n"
                           "    +1.05 s  gradients all_reduce\n"
                           "    +0.05 s  stop vote\n"));
-    auto const object = scaling_answer_json(told);
+    auto const object = scaling_answer_json(reported);
     auto const& grew = object.at("culprits").at(0).at("collectives");
     EXPECT_NEAR(grew.at("gradients all_reduce").to_number<double>(), 1.05, 1e-9);
     EXPECT_NEAR(object.at("sizes").at(1).at("collectives_growth_s").at("stop vote").as_double(),

@@ -149,12 +149,12 @@ private:
         int number = 0;
         for (int const steps : {cold, to - from - cold}) {
             for (int node = 0; node < run_.nodes && steps > 0; ++node) {
-                CollectiveSums told{.attempt = attempt, .node = node, .number = number, .sums = {}};
+                CollectiveSums made{.attempt = attempt, .node = node, .number = number, .sums = {}};
                 for (char const* bucket : {"64x64x1", "64x64x8"}) {
-                    told.sums.push_back(sum("gradients all_reduce", bucket, number == 0, steps));
-                    told.sums.push_back(sum("stop vote", bucket, number == 0, steps));
+                    made.sums.push_back(sum("gradients all_reduce", bucket, number == 0, steps));
+                    made.sums.push_back(sum("stop vote", bucket, number == 0, steps));
                 }
-                add(0, told);
+                add(0, made);
             }
             ++number;
         }

@@ -78,15 +78,15 @@ TEST_F(HealthAgent, ReportsCollectivesSoonThenRarelyAndAtTheEnd) {
     welcome(true);
     hear(LaunchWorkers{.attempt = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
     feed(WorkerSpawned{0, 0, 100, ""});
-    std::vector<double> told_s;
+    std::vector<double> reported_s;
     for (int second = 0; second < 1300; ++second) {
         auto const before = sent<CollectiveSums>().size();
         wait(1s);
         hear(HeartbeatAck{});
-        if (sent<CollectiveSums>().size() > before) told_s.push_back(second);
+        if (sent<CollectiveSums>().size() > before) reported_s.push_back(second);
         feed(WorkerSaid{0, 0, step_with_a_vote(second)});
     }
-    ASSERT_EQ(told_s.size(), 9u);
+    ASSERT_EQ(reported_s.size(), 9u);
     for (auto const& [i, at_s] : std::map<int, int>{{0, 10},
                                                     {1, 20},
                                                     {2, 40},
@@ -96,7 +96,7 @@ TEST_F(HealthAgent, ReportsCollectivesSoonThenRarelyAndAtTheEnd) {
                                                     {6, 620},
                                                     {7, 920},
                                                     {8, 1220}}) {
-        EXPECT_NEAR(told_s[static_cast<std::size_t>(i)], at_s, i + 2) << i;
+        EXPECT_NEAR(reported_s[static_cast<std::size_t>(i)], at_s, i + 2) << i;
     }
     feed(WorkerExited{0, 0, 1, 0, false});
     auto const all = sent<CollectiveSums>();

@@ -168,9 +168,9 @@ int ask_for_three_ports() {
     auto const b = bind_store_port("127.0.0.1");
     auto const c = bind_store_port("127.0.0.1");
     if (a.has_error() || b.has_error() || c.has_value()) return 1;
-    bool const told =
+    bool const reported =
         c.error().code == Errc::busy && c.error().message.find("no free port") != std::string::npos;
-    return told ? 0 : 2;
+    return reported ? 0 : 2;
 }
 
 TEST(StorePort, NoFreePortIsSaid) {

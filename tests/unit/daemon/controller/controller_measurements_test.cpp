@@ -261,13 +261,13 @@ TEST(ControllerMeasurements, AReportIsAcknowledgedAfterItsOwnRecord) {
 TEST(ControllerMeasurements, StepsAreInTheJournalOnceWhereverAnIncarnationEnds) {
     Controller whole;
     whole.run();
-    std::vector<std::pair<int, MetricChunk>> told;
-    for (int node : {0, 1}) told.emplace_back(node, steps_of(0, 1));
+    std::vector<std::pair<int, MetricChunk>> reported;
+    for (int node : {0, 1}) reported.emplace_back(node, steps_of(0, 1));
     for (int i = 0; i < 6; ++i) {
-        told.emplace_back(0, steps_of(1 + 5 * i, 5));
-        told.emplace_back(1, steps_of(1 + 3 * i, 3));
+        reported.emplace_back(0, steps_of(1 + 5 * i, 5));
+        reported.emplace_back(1, steps_of(1 + 3 * i, 3));
     }
-    for (auto const& [node, chunk] : told) whole.say(node, chunk);
+    for (auto const& [node, chunk] : reported) whole.say(node, chunk);
     whole.wait(2s);
     auto const expected = ranks_in(whole.records);
     EXPECT_EQ(expected.size(), 31u);
@@ -289,7 +289,7 @@ TEST(ControllerMeasurements, StepsAreInTheJournalOnceWhereverAnIncarnationEnds) 
             next.feed(AgentConnected{7 + node});
             next.say(7 + node, Controller::hello(node, 0));
         }
-        for (auto const& [node, chunk] : told) next.say(7 + node, chunk);  // all of it, again
+        for (auto const& [node, chunk] : reported) next.say(7 + node, chunk);  // all of it, again
         next.wait(2s, {});
         EXPECT_EQ(ranks_in(next.records), expected) << "cut after record " << kept;
     }
@@ -320,10 +320,10 @@ TEST(ControllerMeasurements, WhereAgentsEndWithTheControllerStepsAreWrittenAtOnc
     }
 }
 
-/// The notices of a run whose program has succeeded; `told`: agents have reported meanwhile that
-/// they found no steps.
+/// The notices of a run whose program has succeeded; `reported`: agents have meanwhile reported
+/// that they found no steps.
 std::vector<RunNotice> notices_at_end(std::string const& job, json::value config, bool stepped,
-                                      bool told = false) {
+                                      bool reported = false) {
     auto options = Controller::options({});
     options.submission.job = job;
     options.submission.config = std::move(config);
@@ -359,7 +359,7 @@ std::vector<RunNotice> notices_at_end(std::string const& job, json::value config
         notice.attempt = 0;
         notice.kind = "no_steps_found";
         notice.detail = "so far";
-        if (told) say(node, notice);
+        if (reported) say(node, notice);
     }
     for (int node : {0, 1}) say(node, NodeFinished{0, node});
     for (int node : {0, 1}) say(node, NodeStopped{0, node});

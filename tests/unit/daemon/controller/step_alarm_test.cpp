@@ -39,12 +39,12 @@ MetricChunk chunk_of(int attempt, int step, Step const& is) {
 
 std::vector<RunNotice> run(StepAlarm& alarm, int attempt, int from, int to,
                            std::function<Step(int)> const& step) {
-    std::vector<RunNotice> told;
+    std::vector<RunNotice> got;
     for (int i = from; i < to; ++i) {
         for (auto& each : alarm.take(merged_steps_of(chunk_of(attempt, i, step(i)))))
-            told.push_back(each);
+            got.push_back(each);
     }
-    return told;
+    return got;
 }
 
 TEST(StepAlarm, NoiseIsNoAlarm) {
@@ -53,45 +53,45 @@ TEST(StepAlarm, NoiseIsNoAlarm) {
         std::normal_distribution<double> noise(0, 0.05);
         std::uniform_real_distribution<double> share(0, 1);
         StepAlarm alarm;
-        auto const told = run(alarm, 0, 0, 2000, [&](int step) {
+        auto const got = run(alarm, 0, 0, 2000, [&](int step) {
             bool const spike = share(random) < 0.05;
             double const falling = 0.5 + std::exp(-step / 300.0);
             return Step{.step_s = (1 + noise(random)) * (spike ? 1.6 : 1),
                         .loss = falling * std::exp(6 * noise(random))};
         });
-        EXPECT_THAT(told, IsEmpty()) << "seed " << seed << ": " << told[0].kind << " at "
-                                     << told[0].step << ": " << told[0].detail;
+        EXPECT_THAT(got, IsEmpty()) << "seed " << seed << ": " << got[0].kind << " at "
+                                     << got[0].step << ": " << got[0].detail;
     }
 }
 
 TEST(StepAlarm, SlowerStepsAndTheirEndAreReportedOnce) {
     StepAlarm alarm;
-    auto const told = run(alarm, 0, 0, 400, [](int step) {
+    auto const got = run(alarm, 0, 0, 400, [](int step) {
         return Step{.step_s = step >= 150 && step < 300 ? 1.3 : 1.0};
     });
-    ASSERT_THAT(told, ElementsAre(Field(&RunNotice::kind, "throughput_sag"),
+    ASSERT_THAT(got, ElementsAre(Field(&RunNotice::kind, "throughput_sag"),
                                   Field(&RunNotice::kind, "throughput_back")));
-    EXPECT_GE(told[0].step, 150);
-    EXPECT_LE(told[0].step, 170) << "half of the window";
-    EXPECT_THAT(told[0].detail, HasSubstr("1.30 times"));
-    EXPECT_EQ(told[0].severity, "warning");
-    EXPECT_GE(told[1].step, 300);
+    EXPECT_GE(got[0].step, 150);
+    EXPECT_LE(got[0].step, 170) << "half of the window";
+    EXPECT_THAT(got[0].detail, HasSubstr("1.30 times"));
+    EXPECT_EQ(got[0].severity, "warning");
+    EXPECT_GE(got[1].step, 300);
 }
 
 TEST(StepAlarm, AFewMillisecondsAreNoSag) {
     StepAlarm alarm;
-    auto const told =
+    auto const got =
         run(alarm, 0, 0, 400, [](int step) { return Step{.step_s = step >= 150 ? 0.014 : 0.010}; });
-    EXPECT_THAT(told, IsEmpty());
+    EXPECT_THAT(got, IsEmpty());
 }
 
 TEST(StepAlarm, BucketsOfOtherLengthAreNoSag) {
     StepAlarm alarm;
-    auto const told = run(alarm, 0, 0, 1000, [](int step) {
+    auto const got = run(alarm, 0, 0, 1000, [](int step) {
         bool const large = step > 300 && step % 3 != 0;  // a mix that changes
         return Step{.step_s = large ? 4.0 : 1.0, .bucket = large ? "128x128x16" : "64x64x8"};
     });
-    EXPECT_THAT(told, IsEmpty());
+    EXPECT_THAT(got, IsEmpty());
 }
 
 TEST(StepAlarm, ALargerBatchIsComparedPerSample) {
@@ -100,33 +100,33 @@ TEST(StepAlarm, ALargerBatchIsComparedPerSample) {
                 IsEmpty());
     EXPECT_THAT(run(alarm, 1, 90, 200, [](int) { return Step{.step_s = 2, .samples = 16}; }),
                 IsEmpty());
-    auto const told = run(alarm, 2, 190, 300, [](int) { return Step{.step_s = 3, .samples = 16}; });
-    ASSERT_THAT(told, SizeIs(1));
-    EXPECT_THAT(told[0].detail, HasSubstr("1.50 times"));
-    EXPECT_THAT(told[0].detail, HasSubstr("since the relaunch at step 190"));
-    EXPECT_EQ(told[0].attempt, 2);
+    auto const got = run(alarm, 2, 190, 300, [](int) { return Step{.step_s = 3, .samples = 16}; });
+    ASSERT_THAT(got, SizeIs(1));
+    EXPECT_THAT(got[0].detail, HasSubstr("1.50 times"));
+    EXPECT_THAT(got[0].detail, HasSubstr("since the relaunch at step 190"));
+    EXPECT_EQ(got[0].attempt, 2);
 }
 
 TEST(StepAlarm, ALossThatJumpsIsReported) {
     StepAlarm alarm;
     std::mt19937 random(1);
     std::normal_distribution<double> noise(0, 0.2);
-    auto const told = run(alarm, 0, 0, 500, [&](int step) {
+    auto const got = run(alarm, 0, 0, 500, [&](int step) {
         return Step{.loss = (step < 300 ? 0.5 : 1.2) * std::exp(noise(random))};
     });
-    ASSERT_THAT(told, SizeIs(1));
-    EXPECT_EQ(told[0].kind, "loss_divergence");
-    EXPECT_EQ(told[0].severity, "error");
-    EXPECT_GE(told[0].step, 300);
-    EXPECT_LE(told[0].step, 350);
+    ASSERT_THAT(got, SizeIs(1));
+    EXPECT_EQ(got[0].kind, "loss_divergence");
+    EXPECT_EQ(got[0].severity, "error");
+    EXPECT_GE(got[0].step, 300);
+    EXPECT_LE(got[0].step, 350);
 }
 
 TEST(StepAlarm, ALossThatIsNotANumberIsReportedAtTheThird) {
     StepAlarm alarm;
-    auto const told = run(alarm, 0, 0, 200,
+    auto const got = run(alarm, 0, 0, 200,
                           [](int step) { return Step{.loss = step >= 120 ? std::nan("") : 0.5}; });
-    ASSERT_THAT(told, SizeIs(1));
-    EXPECT_EQ(told[0].step, 122);
+    ASSERT_THAT(got, SizeIs(1));
+    EXPECT_EQ(got[0].step, 122);
 }
 
 TEST(StepAlarm, RepeatedStepsAndOtherNodesDoNotCount) {
@@ -144,18 +144,18 @@ TEST(StepAlarm, RepeatedStepsAndOtherNodesDoNotCount) {
 /// Node 0 reports every step, other nodes only some of them in the same record.
 TEST(StepAlarm, HowManyNodesAreInARecordDoesNotMatter) {
     StepAlarm alarm;
-    std::vector<RunNotice> told;
+    std::vector<RunNotice> got;
     for (int i = 0; i < 400; ++i) {
         auto steps = merged_steps_of(chunk_of(0, i, {.step_s = i < 200 ? 1.0 : 1.3}));
         int const nodes = 1 + i % 64;
         steps.ranks[0] *= nodes;
         steps.samples[0] *= nodes;
-        for (auto& each : alarm.take(steps)) told.push_back(each);
+        for (auto& each : alarm.take(steps)) got.push_back(each);
         // The others, later.
         steps.next_steps[0] = 0;
         EXPECT_THAT(alarm.take(steps), IsEmpty());
     }
-    EXPECT_THAT(told, ElementsAre(Field(&RunNotice::kind, "throughput_sag")));
+    EXPECT_THAT(got, ElementsAre(Field(&RunNotice::kind, "throughput_sag")));
 }
 
 TEST(StepAlarm, HostileChunksAreNoTrouble) {

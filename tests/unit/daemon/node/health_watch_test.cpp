@@ -31,11 +31,11 @@ protected:
         return watch.take(now += 10s, health);
     }
     std::string why(NodeHealth const& health) {
-        auto const told = take(health);
-        return told ? told->record.why : "";
+        auto const reported = take(health);
+        return reported ? reported->record.why : "";
     }
     /// Records in `duration` of the same sample.
-    int told_in(MonotonicTime duration, NodeHealth const& health) {
+    int reports_in(MonotonicTime duration, NodeHealth const& health) {
         int count = 0;
         for (MonotonicTime end = now + duration; now < end;) count += take(health) ? 1 : 0;
         return count;
@@ -49,8 +49,8 @@ protected:
 };
 
 TEST_F(Watch, AQuietNodeReportsSixTimesAnHour) {
-    EXPECT_EQ(told_in(10min, sample()), 1);
-    EXPECT_EQ(told_in(60min, sample()), 6);
+    EXPECT_EQ(reports_in(10min, sample()), 1);
+    EXPECT_EQ(reports_in(60min, sample()), 6);
 }
 
 TEST(HealthWatch, NodesReportAtDifferentTimes) {
@@ -72,10 +72,10 @@ TEST_F(Watch, AnXidIsAnAlarmAtOnce) {
     take(sample());
     auto health = sample();
     health.gpus[1].xids = {79, 31};
-    auto const told = take(health);
-    ASSERT_TRUE(told);
-    EXPECT_EQ(told->alarm, "GPU 1: Xid 79; GPU 1: Xid 31");
-    EXPECT_EQ(told->record.why, told->alarm);
+    auto const reported = take(health);
+    ASSERT_TRUE(reported);
+    EXPECT_EQ(reported->alarm, "GPU 1: Xid 79; GPU 1: Xid 31");
+    EXPECT_EQ(reported->record.why, reported->alarm);
     EXPECT_FALSE(take(sample()));
 }
 
@@ -92,7 +92,7 @@ TEST_F(Watch, AMissingGpuIsReportedOnce) {
     auto health = sample();
     health.gpus.pop_back();
     EXPECT_EQ(take(health)->alarm, "1 of 2 GPUs answer");
-    EXPECT_EQ(told_in(5min, health), 0);
+    EXPECT_EQ(reports_in(5min, health), 0);
     take(sample());
     EXPECT_EQ(take(health)->alarm, "1 of 2 GPUs answer");
 }
@@ -127,13 +127,13 @@ TEST_F(Watch, MemoryAndDiskAreReportedWhenTheyHalve) {
 
 TEST_F(Watch, AFlickeringGpuIsReportedOnceAMinute) {
     begin();
-    int told = 0;
+    int reported = 0;
     for (int i = 0; i < 360; ++i) {
         auto health = sample();
         if (i % 2 == 0) health.gpus[0].throttle_reasons = protocol::kThrottlePowerBrake;
-        told += take(health) ? 1 : 0;
+        reported += take(health) ? 1 : 0;
     }
-    EXPECT_LE(told, 60);
+    EXPECT_LE(reported, 60);
 }
 
 TEST_F(Watch, RecordsHaveABound) {
@@ -143,10 +143,10 @@ TEST_F(Watch, RecordsHaveABound) {
         health.gpus[static_cast<std::size_t>(i)].gpu = i;
         health.gpus[static_cast<std::size_t>(i)].xids.assign(100, 79);
     }
-    auto const told = take(health);
-    EXPECT_EQ(told->record.gpus.size(), protocol::kHealthGpusMax);
-    EXPECT_EQ(told->record.gpus[0].xids.size(), protocol::kHealthXidsMax);
-    EXPECT_LE(told->record.why.size(), 200u);
+    auto const reported = take(health);
+    EXPECT_EQ(reported->record.gpus.size(), protocol::kHealthGpusMax);
+    EXPECT_EQ(reported->record.gpus[0].xids.size(), protocol::kHealthXidsMax);
+    EXPECT_LE(reported->record.why.size(), 200u);
 }
 
 }  // namespace

@@ -203,7 +203,7 @@ TEST(ProbeLeader, storage_is_read_by_one_alone_then_by_all) {
     EXPECT_EQ(probe.result_->findings[0].where, "n3");
 }
 
-TEST(ProbeLeader, told_to_finish_returns_what_is_measured) {
+TEST(ProbeLeader, asked_to_finish_returns_what_is_measured) {
     Probe probe(4);
     probe.join_all();
     auto const asked = std::exchange(probe.asked_, {});

@@ -161,16 +161,16 @@ TEST(ExecSteps, AProgramThatCountsAgainContinues) {
 
 TEST(ExecSteps, AProgramThatCountsAgainForEverStopsAtTheLastStep) {
     ExecSteps steps;
-    int last = -1, told = 0;
+    int last = -1, reported = 0;
     for (int step : {999'999'998, 0, 999'999'998, 5, 999'999'998, 0, 1, 999'999'998, 2}) {
         auto const said = steps.take({{"step", step}, {"time_s", 1}}, StepSource::output, 0ms);
         if (!said) continue;
         EXPECT_GT(said->metrics.step, last);
         EXPECT_LT(said->metrics.step, 1'000'000'000);
         last = said->metrics.step;
-        ++told;
+        ++reported;
     }
-    EXPECT_EQ(told, 2);  // 999,999,998, then 0 as 999,999,999
+    EXPECT_EQ(reported, 2);  // 999,999,998, then 0 as 999,999,999
 }
 
 TEST(ExecSteps, TheDescriptorSilencesTheOutput) {

@@ -113,7 +113,7 @@ TEST(StepMerger, NamesOfFiguresDoNotPileUp) {
 struct Sums {
     std::map<int, FigureSummary> loss;  // by step
     std::map<int, int> ranks, samples;
-    std::map<int, int> told;  // by node
+    std::map<int, int> reported;  // by node
 };
 
 void take(Sums& sums, std::vector<MergedSteps> const& records) {
@@ -127,9 +127,9 @@ void take(Sums& sums, std::vector<MergedSteps> const& records) {
             sums.samples[step] += record.samples[i];
         }
         for (auto const& node : nodes_of(record).value()) {
-            EXPECT_LT(sums.told[node.node], node.next_step);
+            EXPECT_LT(sums.reported[node.node], node.next_step);
             EXPECT_LE(node.next_step, record.step0 + std::ssize(record.bucket));
-            sums.told[node.node] = node.next_step;
+            sums.reported[node.node] = node.next_step;
         }
     }
 }
@@ -162,7 +162,7 @@ TEST(StepMerger, EveryRankOfEveryStepIsReportedOnce) {
         EXPECT_EQ(merger.rows(), 0u);
         for (int node = 0; node < kNodes; ++node) {
             EXPECT_EQ(merger.taken_to(node), kSteps);
-            EXPECT_EQ(sums.told[node], kSteps) << "seed " << seed;
+            EXPECT_EQ(sums.reported[node], kSteps) << "seed " << seed;
         }
         ASSERT_THAT(sums.ranks, SizeIs(kSteps));
         for (auto const& [step, figure] : expected) {

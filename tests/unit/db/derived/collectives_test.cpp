@@ -31,10 +31,10 @@ RunShape shape() {
 std::string expected_rows(Records const& records) {
     std::map<std::tuple<std::string, std::string, bool, int>, protocol::CollectiveSum> sums;
     for (auto const& record : records) {
-        auto const* told = std::get_if<protocol::CollectiveSums>(&record.event);
-        if (told == nullptr) continue;
-        for (auto const& each : told->sums) {
-            auto& sum = sums[{each.cost.name, each.bucket, each.warmup, told->attempt}];
+        auto const* reported = std::get_if<protocol::CollectiveSums>(&record.event);
+        if (reported == nullptr) continue;
+        for (auto const& each : reported->sums) {
+            auto& sum = sums[{each.cost.name, each.bucket, each.warmup, reported->attempt}];
             sum.rank_steps += each.rank_steps;
             sum.cost.calls += each.cost.calls;
             sum.cost.bytes += each.cost.bytes;
@@ -115,8 +115,8 @@ TEST_F(CollectiveRows, StayThroughVacuumRebuildAndAnArchive) {
 TEST_F(CollectiveRows, DamageIsLeftOut) {
     auto records = records_;
     for (auto& record : records) {
-        auto* told = std::get_if<protocol::CollectiveSums>(&record.event);
-        if (told != nullptr && told->number == 1) told->sums.front().cost.seconds = -1;
+        auto* reported = std::get_if<protocol::CollectiveSums>(&record.event);
+        if (reported != nullptr && reported->number == 1) reported->sums.front().cost.seconds = -1;
     }
     std::get<protocol::RunSubmitted>(records.front().event).run_uuid = uuid_of(2);
     write_run(state_.path(), "tiny-0002", journal_bytes(records));

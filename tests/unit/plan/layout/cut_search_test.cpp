@@ -103,10 +103,10 @@ TEST(CutSearch, TokensOfASampleThatFitsNoGpuAreShared) {
     PlanDecision const decision = plan_of(r);
     ASSERT_LT(decision.chosen.dp_size, 8);
     EXPECT_THAT(decision.reasons.front(), HasSubstr("what shares less does not fit"));
-    bool told = false;
+    bool seen = false;
     for (Rejection const& each : decision.rejected)
-        told = told || (each.layout.dp_size == 8 && each.reason.find("needs") != std::string::npos);
-    EXPECT_TRUE(told) << "that dp alone does not fit";
+        seen = seen || (each.layout.dp_size == 8 && each.reason.find("needs") != std::string::npos);
+    EXPECT_TRUE(seen) << "that dp alone does not fit";
 }
 
 // 64 ranks cannot share 16 samples unless four of them take one together.

@@ -62,7 +62,7 @@ private:
     std::int64_t now_us_ = 0;
 };
 
-std::string told(std::vector<FlightDump> const& dumps) {
+std::string said(std::vector<FlightDump> const& dumps) {
     auto const finding = find_stall(dumps);
     return finding ? describe(*finding) : "";
 }
@@ -75,7 +75,7 @@ TEST(FlightAnalysis, ARankThatLagsIsNamedWithItsLastCollective) {
         if (rank != 3) made.all("reduce_scatter", failed);
         dumps.push_back(made);
     }
-    EXPECT_EQ(told(dumps),
+    EXPECT_EQ(said(dumps),
               "rank 3 did not reach gradients reduce_scatter #3 of all gloo in step 7 (started by "
               "ranks 0-2, 4-7); last finished gradients all_gather #2 of all gloo in step 7 (phase "
               "'step', step 7)");
@@ -86,7 +86,7 @@ TEST(FlightAnalysis, ARankThatLagsIsNamedWithItsLastCollective) {
 TEST(FlightAnalysis, ARankWithoutARecordIsMissing) {
     std::vector<FlightDump> const dumps{Rank(0, 3).all("all_reduce", failed),
                                         Rank(1, 3).all("all_reduce", started)};
-    EXPECT_EQ(told(dumps),
+    EXPECT_EQ(said(dumps),
               "rank 2 gave no sign: gradients all_reduce #1 of all gloo in step 7 (started by "
               "ranks 0-1) waits for it");
     EXPECT_EQ(find_stall(dumps)->kind, Stall::missing);
@@ -113,7 +113,7 @@ TEST(FlightAnalysis, AnotherOperationOrSizeAtTheSamePlaceIsAMismatch) {
     std::vector<FlightDump> dumps{Rank(0, 3).all("all_reduce", failed),
                                   Rank(1, 3).all("all_reduce", failed, 128),
                                   Rank(2, 3).all("all_reduce", failed)};
-    EXPECT_EQ(told(dumps),
+    EXPECT_EQ(said(dumps),
               "rank 1 called something else at gradients all_reduce #1 of all gloo in step 7: rank "
               "0: all_reduce of 64 B (Float), rank 1: all_reduce of 128 B (Float)");
     dumps[1] = Rank(1, 3).all("all_gather", failed);
@@ -128,10 +128,10 @@ TEST(FlightAnalysis, SendAndReceiveAreOneCollectiveOfTwo) {
         Rank(1, 2)
             .did("stages 0>1 gloo", {0, 1}, of("recv", finished))
             .did("stages 0>1 gloo", {0, 1}, of("recv", failed))};
-    EXPECT_THAT(told(late), HasSubstr("rank 0 did not reach gradients recv #2 of stages 0>1 gloo"));
+    EXPECT_THAT(said(late), HasSubstr("rank 0 did not reach gradients recv #2 of stages 0>1 gloo"));
     // A send that has not been received yet delays nobody.
     std::vector<FlightDump> const sent{Rank(0, 2).did("s 0>1", {0, 1}, of("send", started))};
-    EXPECT_EQ(told(sent), "");
+    EXPECT_EQ(said(sent), "");
 }
 
 TEST(FlightAnalysis, RanksThatWaitForEachOtherAreAllNamed) {
@@ -141,31 +141,31 @@ TEST(FlightAnalysis, RanksThatWaitForEachOtherAreAllNamed) {
     auto const finding = find_stall(dumps);
     ASSERT_TRUE(finding);
     EXPECT_EQ(finding->kind, Stall::crossed);
-    EXPECT_THAT(told(dumps),
+    EXPECT_THAT(said(dumps),
                 HasSubstr("ranks wait for each other: gradients barrier #1 of a gloo"));
-    EXPECT_THAT(told(dumps), HasSubstr("rank 1 waits in gradients barrier #1 of b gloo"));
+    EXPECT_THAT(said(dumps), HasSubstr("rank 1 waits in gradients barrier #1 of b gloo"));
 }
 
 TEST(FlightAnalysis, WhenAllAreThereItIsTheNetwork) {
-    EXPECT_THAT(told({Rank(0, 2).all("all_reduce", failed), Rank(1, 2).all("all_reduce", failed)}),
+    EXPECT_THAT(said({Rank(0, 2).all("all_reduce", failed), Rank(1, 2).all("all_reduce", failed)}),
                 HasSubstr("all ranks came to gradients all_reduce #1"));
-    EXPECT_EQ(told({Rank(0, 2).all("all_reduce", finished)}), "");
-    EXPECT_EQ(told({}), "");
+    EXPECT_EQ(said({Rank(0, 2).all("all_reduce", finished)}), "");
+    EXPECT_EQ(said({}), "");
 }
 
 TEST(FlightAnalysis, HostileDumpsGiveTextOrNothing) {
     FlightDump bad = Rank(0, 2).all("all_reduce", failed);
     for (int const channel : {-1, 7, 1 << 30}) {
         bad.records[0].channel = channel;
-        EXPECT_EQ(told({bad, bad}), "");
+        EXPECT_EQ(said({bad, bad}), "");
     }
     bad.records[0].channel = 0;
     bad.records[0].sequence = -5;
     bad.channels[0].started = INT64_MIN;
     bad.channels[0].ranks = {0, 0, -3, 99};
-    EXPECT_THAT(told({bad, bad}), HasSubstr("-3"));
+    EXPECT_THAT(said({bad, bad}), HasSubstr("-3"));
     bad.channels[0].ranks.clear();
-    (void)told({bad});
+    (void)said({bad});
 }
 
 TEST(FlightAnalysis, UnreadableFilesAreLeftOut) {

@@ -37,13 +37,13 @@ TEST(CollectiveReducer, SumsByClassAndBucketAndNumbersItsReports) {
         reducer.add(rank, step(10, {cost("gradients all_reduce"), cost("stop vote", 0.25, 1)}));
         reducer.add(rank, step(11, {cost("gradients all_reduce", 1.5)}, "8x8x9"));
     }
-    auto const told = reducer.take();
-    ASSERT_TRUE(told.has_value());
-    EXPECT_EQ(told->attempt, 2);
-    EXPECT_EQ(told->node, 1);
-    EXPECT_EQ(told->number, 0);
-    ASSERT_EQ(told->sums.size(), 3u);
-    auto const& [bucket, warmup, rank_steps, sum] = told->sums[1];
+    auto const reported = reducer.take();
+    ASSERT_TRUE(reported.has_value());
+    EXPECT_EQ(reported->attempt, 2);
+    EXPECT_EQ(reported->node, 1);
+    EXPECT_EQ(reported->number, 0);
+    ASSERT_EQ(reported->sums.size(), 3u);
+    auto const& [bucket, warmup, rank_steps, sum] = reported->sums[1];
     EXPECT_EQ(bucket, "8x8x9");
     EXPECT_TRUE(warmup);
     EXPECT_EQ(rank_steps, 2);
@@ -62,12 +62,12 @@ TEST(CollectiveReducer, FirstStepsOfEachRankAreSummedSeparately) {
     CollectiveReducer reducer(0, 0, 0, 2);
     for (int i = 0; i < 8; ++i) reducer.add(0, step(100 + i, {cost("stop vote")}));
     for (int i = 0; i < 6; ++i) reducer.add(1, step(100 + i, {cost("stop vote")}));
-    auto const told = reducer.take();
-    ASSERT_EQ(told->sums.size(), 2u);
-    EXPECT_FALSE(told->sums[0].warmup);
-    EXPECT_EQ(told->sums[0].rank_steps, 3 + 1);
-    EXPECT_TRUE(told->sums[1].warmup);
-    EXPECT_EQ(told->sums[1].rank_steps, 2 * CollectiveReducer::kWarmupSteps);
+    auto const reported = reducer.take();
+    ASSERT_EQ(reported->sums.size(), 2u);
+    EXPECT_FALSE(reported->sums[0].warmup);
+    EXPECT_EQ(reported->sums[0].rank_steps, 3 + 1);
+    EXPECT_TRUE(reported->sums[1].warmup);
+    EXPECT_EQ(reported->sums[1].rank_steps, 2 * CollectiveReducer::kWarmupSteps);
 }
 
 TEST(CollectiveReducer, StrangersRepeatsAndNonsenseAreIgnored) {
@@ -87,20 +87,20 @@ TEST(CollectiveReducer, StrangersRepeatsAndNonsenseAreIgnored) {
     for (int i = 0; i < 2 * static_cast<int>(CollectiveReducer::kSumsMax); ++i) {
         reducer.add(4, step(9 + i, {cost("class " + std::to_string(i))}));
     }
-    auto const told = reducer.take();
-    EXPECT_EQ(told->sums.size(), CollectiveReducer::kSumsMax);
-    EXPECT_TRUE(is_sane(*told));
+    auto const reported = reducer.take();
+    EXPECT_EQ(reported->sums.size(), CollectiveReducer::kSumsMax);
+    EXPECT_TRUE(is_sane(*reported));
 }
 
 TEST(CollectiveReducer, NothingIsLostOrCountedTwiceWhereverItIsCut) {
     std::mt19937 random(7);
     CollectiveReducer reducer(0, 0, 0, 3);
-    std::map<std::string, CollectiveSum> expected, told;
+    std::map<std::string, CollectiveSum> expected, reported;
     auto const take = [&] {
         auto const sums = reducer.take();
         if (!sums) return;
         for (auto const& each : sums->sums) {
-            auto& sum = told[each.cost.name + each.bucket];
+            auto& sum = reported[each.cost.name + each.bucket];
             sum.rank_steps += each.rank_steps;
             sum.cost.calls += each.cost.calls;
             sum.cost.seconds += each.cost.seconds;
@@ -120,11 +120,11 @@ TEST(CollectiveReducer, NothingIsLostOrCountedTwiceWhereverItIsCut) {
         }
     }
     take();
-    ASSERT_EQ(told.size(), expected.size());
+    ASSERT_EQ(reported.size(), expected.size());
     for (auto const& [key, sum] : expected) {
-        EXPECT_EQ(told[key].rank_steps, sum.rank_steps) << key;
-        EXPECT_EQ(told[key].cost.calls, sum.cost.calls) << key;
-        EXPECT_EQ(told[key].cost.seconds, sum.cost.seconds) << key;  // of 1/1024 s: exact
+        EXPECT_EQ(reported[key].rank_steps, sum.rank_steps) << key;
+        EXPECT_EQ(reported[key].cost.calls, sum.cost.calls) << key;
+        EXPECT_EQ(reported[key].cost.seconds, sum.cost.seconds) << key;  // of 1/1024 s: exact
     }
 }
 

@@ -75,15 +75,15 @@ MetricChunk chunk() {
 }
 
 TEST(MergedSteps, TheLastReportOfANode) {
-    auto const told = node_report_of(chunk(), 4);
-    EXPECT_EQ(told.node, 3);
-    EXPECT_EQ(told.next_step, 12);
-    EXPECT_EQ(told.step_time_s, 2.0) << "of the slowest rank";
-    EXPECT_EQ(told.arrival_s, 1.75);
-    EXPECT_EQ(told.exposed_comm_s, 1.0) << "of all ranks";
-    EXPECT_EQ(told.latest_local_rank, 2) << "in the newest step";
-    EXPECT_EQ(told.rss_bytes, 2e9) << "in the newest step";
-    EXPECT_EQ(told.peak_allocated_bytes, 6.1e10);
+    auto const reported = node_report_of(chunk(), 4);
+    EXPECT_EQ(reported.node, 3);
+    EXPECT_EQ(reported.next_step, 12);
+    EXPECT_EQ(reported.step_time_s, 2.0) << "of the slowest rank";
+    EXPECT_EQ(reported.arrival_s, 1.75);
+    EXPECT_EQ(reported.exposed_comm_s, 1.0) << "of all ranks";
+    EXPECT_EQ(reported.latest_local_rank, 2) << "in the newest step";
+    EXPECT_EQ(reported.rss_bytes, 2e9) << "in the newest step";
+    EXPECT_EQ(reported.peak_allocated_bytes, 6.1e10);
     EXPECT_EQ(node_report_of(chunk(), 2).latest_local_rank, -1) << "a rank of another node";
     auto const silent = node_report_of(MetricChunk{}, 4);
     EXPECT_TRUE(std::isnan(silent.step_time_s));
@@ -94,7 +94,7 @@ TEST(MergedSteps, NodesComeBackWithinOneInAThousand) {
     std::mt19937 random(2);
     std::uniform_real_distribution<double> power(-6, 3);
     for (int nodes : {1, 2, 128, 5000}) {
-        std::vector<NodeReport> told;
+        std::vector<NodeReport> reported;
         for (int node = 0; node < nodes; ++node) {
             if (node % 7 == 3) continue;
             NodeReport each;
@@ -106,25 +106,25 @@ TEST(MergedSteps, NodesComeBackWithinOneInAThousand) {
             each.latest_local_rank = node % 9 - 1;
             each.rss_bytes = 1e9 * std::pow(10, power(random));
             each.peak_allocated_bytes = 3e13;
-            told.push_back(each);
+            reported.push_back(each);
         }
         MergedSteps steps;
-        put_nodes(steps, told);
+        put_nodes(steps, reported);
         auto const back = nodes_of(steps);
         ASSERT_TRUE(back.has_value()) << back.error().message;
-        ASSERT_THAT(*back, SizeIs(told.size()));
+        ASSERT_THAT(*back, SizeIs(reported.size()));
         auto const near = [](double a, double b) {
             return (std::isnan(a) && std::isnan(b)) || std::abs(a - b) <= 1.001e-3 * a;
         };
-        for (std::size_t i = 0; i < told.size(); ++i) {
-            EXPECT_EQ(back->at(i).node, told[i].node);
-            EXPECT_EQ(back->at(i).next_step, told[i].next_step);
-            EXPECT_EQ(back->at(i).latest_local_rank, told[i].latest_local_rank);
-            EXPECT_PRED2(near, told[i].step_time_s, back->at(i).step_time_s);
-            EXPECT_PRED2(near, told[i].arrival_s, back->at(i).arrival_s);
+        for (std::size_t i = 0; i < reported.size(); ++i) {
+            EXPECT_EQ(back->at(i).node, reported[i].node);
+            EXPECT_EQ(back->at(i).next_step, reported[i].next_step);
+            EXPECT_EQ(back->at(i).latest_local_rank, reported[i].latest_local_rank);
+            EXPECT_PRED2(near, reported[i].step_time_s, back->at(i).step_time_s);
+            EXPECT_PRED2(near, reported[i].arrival_s, back->at(i).arrival_s);
             EXPECT_EQ(back->at(i).exposed_comm_s, 0);
-            EXPECT_PRED2(near, told[i].rss_bytes, back->at(i).rss_bytes);
-            EXPECT_PRED2(near, told[i].peak_allocated_bytes, back->at(i).peak_allocated_bytes);
+            EXPECT_PRED2(near, reported[i].rss_bytes, back->at(i).rss_bytes);
+            EXPECT_PRED2(near, reported[i].peak_allocated_bytes, back->at(i).peak_allocated_bytes);
         }
     }
 }

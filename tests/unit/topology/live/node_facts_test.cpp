@@ -15,10 +15,10 @@ using testing::SizeIs;
 using tests::RecordedTree;
 
 TEST(NodeFacts, NvmlKnowsWhatNoFileDoes) {
-    auto const told = read_nvml_gpus(OSORA_FAKE_NVML);
-    EXPECT_EQ(told.driver, "550.54.15");
-    ASSERT_THAT(told.gpus, SizeIs(2));
-    MachineGpu const& gpu = told.gpus[0];
+    auto const reported = read_nvml_gpus(OSORA_FAKE_NVML);
+    EXPECT_EQ(reported.driver, "550.54.15");
+    ASSERT_THAT(reported.gpus, SizeIs(2));
+    MachineGpu const& gpu = reported.gpus[0];
     EXPECT_EQ(gpu.address, "0000:18:00.0");
     EXPECT_EQ(gpu.name, "NVIDIA H100 80GB HBM3");
     EXPECT_EQ(gpu.uuid, "GPU-0000");
@@ -27,16 +27,16 @@ TEST(NodeFacts, NvmlKnowsWhatNoFileDoes) {
     EXPECT_EQ(gpu.link, (PcieLink{32, 32, 16, 16}));
     EXPECT_THAT(gpu.nvlinks, ElementsAre(NvlinkPeer{"switch", 17}));  // one is down
     EXPECT_EQ(gpu.nvl_domain, "0000000000000000000000000000002a:7");
-    EXPECT_EQ(told.gpus[1].link.current_gt_s, 8);
-    EXPECT_THAT(told.gpus[1].nvlinks,
+    EXPECT_EQ(reported.gpus[1].link.current_gt_s, 8);
+    EXPECT_THAT(reported.gpus[1].nvlinks,
                 ElementsAre(NvlinkPeer{"switch", 17}, NvlinkPeer{"0000:18:00.0", 1}));
-    EXPECT_EQ(told.gpus[1].nvl_domain, "");  // it has not joined
+    EXPECT_EQ(reported.gpus[1].nvl_domain, "");  // it has not joined
 }
 
 TEST(NodeFacts, WithoutALibraryThereIsNothing) {
-    auto const told = read_nvml_gpus("libno-such-library.so.1");
-    EXPECT_THAT(told.gpus, IsEmpty());
-    EXPECT_EQ(told.driver, "");
+    auto const reported = read_nvml_gpus("libno-such-library.so.1");
+    EXPECT_THAT(reported.gpus, IsEmpty());
+    EXPECT_EQ(reported.driver, "");
 }
 
 TEST(NodeFacts, DriverAndFilesTogether) {

@@ -75,7 +75,7 @@ TEST(AnalyseProbe, a_node_whose_traffic_takes_the_slow_card_does_well_on_the_oth
     EXPECT_EQ(found.interfaces.size(), 8u);
 }
 
-TEST(AnalyseProbe, a_faster_network_that_ranks_do_not_use_is_told) {
+TEST(AnalyseProbe, a_faster_network_that_ranks_do_not_use_is_named) {
     std::vector<PairSample> samples;
     for (auto const& [a, b] : {std::pair{0, 1}, std::pair{0, 2}, std::pair{1, 2}}) {
         auto each = sample(a, b, 125'000'000, 1);

@@ -90,7 +90,7 @@ TEST(GoodNodes, accuse_nobody) {
     EXPECT_LE(named, 15);  // of 1,500 probes
 }
 
-std::string told(ProbeAnalysis const& found) {
+std::string reported(ProbeAnalysis const& found) {
     std::string text;
     for (auto const& each : found.findings) {
         text += "\n" + each.kind + " " + each.where + ": " + each.evidence;
@@ -122,7 +122,7 @@ TEST(Leaves, a_slow_uplink_is_named_and_its_nodes_are_not) {
         int const slow = static_cast<int>(seed % 4);
         fabric.uplink_gbit_s[static_cast<std::size_t>(slow)] /= 3;
         auto const found = probe(fabric, seed);
-        ASSERT_EQ(found.findings.size(), 1u) << seed << told(found);
+        ASSERT_EQ(found.findings.size(), 1u) << seed << reported(found);
         EXPECT_EQ(found.findings[0].kind, "slow_link");
         EXPECT_EQ(found.findings[0].where, "uplink of leaf" + std::to_string(slow));
         EXPECT_NEAR(found.findings[0].ratio, 1.0 / 3, 0.05);
@@ -135,7 +135,7 @@ TEST(Leaves, a_slow_node_is_named_and_its_leaf_is_not) {
         int const slow = static_cast<int>(seed % 16);
         fabric.node_gbit_s[static_cast<std::size_t>(slow)] /= 3;
         auto const found = probe(fabric, seed);
-        ASSERT_EQ(found.findings.size(), 1u) << seed << told(found);
+        ASSERT_EQ(found.findings.size(), 1u) << seed << reported(found);
         EXPECT_EQ(found.findings[0].kind, "slow_node");
         EXPECT_EQ(found.findings[0].nodes[0], "n" + std::to_string(slow));
         EXPECT_NEAR(found.findings[0].ratio, 1.0 / 3, 0.05);
@@ -166,7 +166,7 @@ TEST(Pairs, a_bad_path_between_good_nodes_is_found_when_all_pairs_are_measured) 
         auto const measured =
             simulate_probe(fabric, {.leaves = {}, .all_pairs = true, .seed = seed}, random);
         auto const found = analyse_probe(node_names(16), fabric.leaf_names(), measured.samples);
-        ASSERT_EQ(found.findings.size(), 1u) << seed << told(found);
+        ASSERT_EQ(found.findings.size(), 1u) << seed << reported(found);
         EXPECT_EQ(found.findings[0].where, "n3 - n11");
         EXPECT_EQ(found.findings[0].nodes, (std::vector<std::string>{"n3", "n11"}));
     }

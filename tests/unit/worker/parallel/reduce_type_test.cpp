@@ -37,7 +37,8 @@ at::Tensor reduced(int ranks, DataParallelOptions const& options, std::int64_t& 
         if (options.zero_stage == 0)
             all = std::make_unique<GradReducer>(std::vector{parameter}, group, options);
         else
-            all = std::make_unique<ShardedParameters>(TrainedSet{{parameter}, {0}}, group, options);
+            all = std::make_unique<ShardedParameters>(TrainedSet{{parameter}, {0}},
+                                                      ShardGroups{group, {}}, options);
         all->begin_step();
         all->begin({.scale = kScale});
         parameter.mul(gradient_of(group.rank())).sum().backward();

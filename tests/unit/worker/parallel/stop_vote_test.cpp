@@ -49,7 +49,7 @@ TEST(StopVote, TheHeaviestVoteIsTheDecisionOfAll) {
 }
 
 TEST(StopVote, RanksThatDoNotAgreeOnTheStepAreNamed) {
-    std::vector<std::string> told(3);
+    std::vector<std::string> reported(3);
     run_ranks(3, [&](Group const& group) {
         auto const rank = static_cast<std::size_t>(group.rank());
         StopVote vote(group);
@@ -62,10 +62,10 @@ TEST(StopVote, RanksThatDoNotAgreeOnTheStepAreNamed) {
             auto const said = vote.finish();
             ASSERT_TRUE(said.has_error());
             EXPECT_EQ(said.error().code, Errc::invalid_input);
-            told[rank] = said.error().message;
+            reported[rank] = said.error().message;
         }
     });
-    for (std::string const& each : told)
+    for (std::string const& each : reported)
         EXPECT_EQ(each,
                   "ranks do not agree on the step: ranks 0-1 do step 7 with bucket 64x64x8 in 2 "
                   "passes; rank 2 does step 7 with bucket 96x64x8 in 2 passes");

@@ -164,13 +164,13 @@ TEST(Bisect, AHybridBetterThanGoodOrWorseThanBadIsNoHindrance) {
 TEST(Bisect, EveryTrialSaysWhatItDecides) {
     for (auto const cause : {Cause::single, Cause::both, Cause::either, Cause::additive3}) {
         SimulatedRuns runs({.cause = cause, .d = 8, .outliers = 0.05, .seed = 3});
-        std::size_t told = 0;
+        std::size_t reported = 0;
         auto const result = bisect(runs.atoms(), {}, measured_by(runs), [&](TrialRecord const& r) {
-                                told += 1;
-                                EXPECT_EQ(r.trial.seq, static_cast<int>(told));
+                                reported += 1;
+                                EXPECT_EQ(r.trial.seq, static_cast<int>(reported));
                                 EXPECT_FALSE(r.decision.empty());
                             }).value();
-        EXPECT_EQ(told, result.trials.size());
+        EXPECT_EQ(reported, result.trials.size());
     }
 }
 
