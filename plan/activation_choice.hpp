@@ -39,6 +39,9 @@ struct ActivationChoice {
 /// the rest. Lossy stores only with allow_lossy.
 [[nodiscard]] std::vector<ActivationChoice> activation_choices(MemorySection const& memory);
 
+/// Most exact gradients that the worker compares with those of a lossy store at a time.
+inline constexpr std::int64_t kCheckedGradientBytes = std::int64_t{64} << 20;
+
 /// Whether a store changes values that are computed in `precision`.
 [[nodiscard]] bool is_lossy(std::string_view store, std::string_view precision);
 

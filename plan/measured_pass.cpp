@@ -53,6 +53,7 @@ PassCorrection::PassCorrection(std::vector<MeasuredPass> const& passes, StepQuer
                        .reduce_dtype = query.reduce_dtype,
                        .lora_rank = query.lora_rank,
                        .zero_stage = each.zero_stage,
+                       .shard_size = each.shard_size,
                        .freeze = query.freeze,
                        .activations = {.recompute = each.recompute, .store = each.activation_store},
                        .threads = each.threads,

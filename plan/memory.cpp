@@ -141,7 +141,7 @@ Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice) {
         return Pass{static_cast<std::int64_t>(activations), static_cast<std::int64_t>(inputs)};
     };
     Pass const backward = pass(here * (saved + static_cast<double>(sample.working_bytes)),
-                               latent * sample.latents_in_backward);
+                               samples * static_cast<double>(sample.input_bytes()));
     if (query.pp_size > 1) return backward;  // passes of micro-batches alternate
     // Ranks that share a sample gather its output; tensor parallel ranks have summed tokens last.
     bool const shares = query.sp_size * query.tp_size > 1;
@@ -154,10 +154,6 @@ Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice) {
                               latent * (sample.latents_in_forward + gathered));
     return forward.total() > backward.total() ? forward : backward;
 }
-
-/// Of trained weights: their exact gradients, with which the effect of a lossy store is compared
-/// (worker/train/objective/stored_objective).
-constexpr std::int64_t kCheckedBytes = std::int64_t{64} << 20;
 
 }  // namespace
 
@@ -192,7 +188,7 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
     Pass pass = pass_of(query, query.activations);
     if (is_lossy(query.activations.store, query.precision)) {
         // Once in a while gradients are compared with exact ones (worker/train/objective).
-        pass.activations += std::min(kCheckedBytes, bytes * trained.all());
+        pass.activations += std::min(kCheckedGradientBytes, bytes * trained.all());
         Pass const exact = pass_of(query, {.recompute = "full", .store = "none"});
         if (exact.total() > pass.total()) pass = exact;
     }

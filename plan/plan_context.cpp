@@ -146,6 +146,7 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     // A default that the user did not write adapts: most CPUs have no bf16 units.
     bool const adapts = !context.gpu && !request.origins.contains("optim.precision");
     context.zero_stage = request.zero_stage_min;
+    context.one_copy = request.one_copy;
     context.shard_size = request.config.parallel.shard_size.value_or(0);
     if (context.shard_size >= context.ranks) context.shard_size = 0;
     context.settled_batch = request.global_batch_size;

@@ -42,6 +42,7 @@ struct PlanContext {
     std::string reduce_dtype = "fp32";       // of gradients between ranks
     int zero_stage = 0;                      // grad bucket sizes to consider
     int shard_size = 0;                      // ranks that share what ZeRO divides; 0: all
+    bool one_copy = false;                   // "auto" is all
     std::optional<GroupNetwork> network;     // of these ranks, if a probe measured it
     std::optional<PassCorrection> measured;  // by earlier runs of this network
     std::string network_source;              // for people; empty: one node, or not measured

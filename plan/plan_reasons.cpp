@@ -23,7 +23,11 @@ std::string zero_reason(PlanContext const& context) {
                                    : "each node has one, which keeps gathers within it");
     }
     if (given) return fmt::format("ZeRO-{}: set by you", context.zero_stage);
-    if (context.zero_stage == 0) return "ZeRO-0: the optimizer's state fits each rank";
+    if (context.zero_stage == 0) {
+        bool const unused = !context.config.parallel.shard_size.is_auto();
+        return fmt::format("ZeRO-0: the optimizer's state fits each rank{}",
+                           unused ? "; parallel.shard_size divides nothing" : "");
+    }
     return fmt::format("ZeRO-{}: a rank's memory is too small for less", context.zero_stage);
 }
 

@@ -166,6 +166,7 @@ Result<std::vector<Candidate>> search_stages(PlanContext& context, GlobalBatches
 /// "auto": a copy of what ZeRO divides on each node, if that fits and takes less time.
 void try_copy_a_node(PlanContext& context, GlobalBatches const& batches,
                      std::vector<Candidate>& found) {
+    if (context.one_copy) return;
     bool const whole = context.tp_size * context.pp_size == 1;
     bool const several = context.ranks_per_node > 1 && context.ranks > context.ranks_per_node;
     if (!context.config.parallel.shard_size.is_auto() || context.zero_stage == 0) return;

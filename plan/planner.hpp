@@ -47,6 +47,7 @@ struct PlanRequest {
     /// none.
     std::vector<BucketCompute> compute_times;
     int zero_stage_min = 0;  // if the run file leaves it to the plan
+    bool one_copy = false;   // of what ZeRO divides, if the run file leaves it to the plan
     /// Approximate batch of the first bucket, if the run file leaves it to the plan.
     std::optional<std::int64_t> global_batch_size = {};
     /// The GPU whose data sheet `calibration` is from (nominal_rates.hpp); empty: no GPU was named.

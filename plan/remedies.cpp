@@ -40,6 +40,8 @@ constexpr Remedy kRemedies[] = {
      }},
     {"parallel.zero_stage = \"auto\"",
      [](RunConfig& c) { return leave_open(c.parallel.zero_stage); }},
+    {"parallel.shard_size = \"auto\"",
+     [](RunConfig& c) { return leave_open(c.parallel.shard_size); }},
     {"memory.recompute = \"auto\"", [](RunConfig& c) { return leave_open(c.memory.recompute); }},
     {"parallel.tp_size and sp_size = \"auto\"",
      [](RunConfig& c) {

@@ -1,6 +1,7 @@
 #include "base/files/new_file.hpp"
 
 #include "base/files/files.hpp"
+#include "base/files/write_whole.hpp"
 #include "base/ids.hpp"
 
 #include <fcntl.h>
@@ -52,13 +53,7 @@ Result<NewFile> NewFile::create(std::filesystem::path target, int mode) {
 }
 
 Result<void> NewFile::write(std::string_view bytes) {
-    while (!bytes.empty()) {
-        ssize_t const wrote = ::write(file_.get(), bytes.data(), bytes.size());
-        if (wrote < 0 && errno == EINTR) continue;
-        if (wrote < 0) return file_error(errno, "write", target_);
-        bytes.remove_prefix(static_cast<std::size_t>(wrote));
-    }
-    return {};
+    return write_whole(file_.get(), bytes, target_);
 }
 
 Result<void> NewFile::sync() const {

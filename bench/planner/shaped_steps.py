@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""shaped_steps.py BUILD [--rates 200mbit,1gbit] [--pairs N] [--rows]: predicted against measured
+"""shaped_steps.py BUILD [--rates 200mbit,1gbit] [--steps N] [--rows]: predicted against measured
 step times of the trainer on two nodes, for layouts and link rates.
 
 Nodes are those of tests/cluster/bed: network namespaces joined by shaped links (needs root). For

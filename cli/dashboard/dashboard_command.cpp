@@ -3,7 +3,9 @@
 #include "base/files/files.hpp"
 #include "base/host_name.hpp"
 #include "base/ids.hpp"
+#include "base/process/capture.hpp"
 #include "base/process/process.hpp"
+#include "base/text/percent.hpp"
 #include "base/text/text.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
@@ -51,7 +53,7 @@ Result<std::string> token_in(std::filesystem::path const& file) {
                         "needed (openssl rand -hex 32 makes one)",
                         file.string(), token.size(), kTokenBytesMin));
     }
-    if (url_encoded(token) != token) {
+    if (percent_encoded(token) != token) {
         return invalid(fmt::format("--token-file {}: the token may hold letters, digits and -_.~",
                                    file.string()));
     }
@@ -90,20 +92,19 @@ std::string url_of(DashboardOptions const& options, int port) {
 
 /// The program that opens addresses; a browser that is not there is no reason to end.
 void open_browser(Context const& context, std::string const& url) {
-    auto const path = variable_or(context.environment, "PATH", "");
-    for (auto const folder : split(path, ':')) {
-        auto const program = std::filesystem::path(folder) / "xdg-open";
-        if (!program.is_absolute() || ::access(program.c_str(), X_OK) != 0) continue;
-        auto const started = spawn({.program = program,
-                                    .arguments = {url},
-                                    .environment = context.environment,
-                                    .death_signal = 0,
-                                    .new_session = true});
-        if (started.has_value()) return;
-        cli::print(stderr, "osora: --open: {}\n", started.error().message);
+    auto const program =
+        find_in_path("xdg-open", variable_or(context.environment, "PATH", ""));
+    if (program.has_error()) {
+        cli::print(stderr, "osora: --open: there is no xdg-open in PATH; open {} yourself\n", url);
         return;
     }
-    cli::print(stderr, "osora: --open: there is no xdg-open in PATH; open {} yourself\n", url);
+    auto const started = spawn({.program = *program,
+                                .arguments = {url},
+                                .environment = context.environment,
+                                .death_signal = 0,
+                                .new_session = true});
+    if (started.has_error())
+        cli::print(stderr, "osora: --open: {}\n", started.error().message);
 }
 
 void say_where(DashboardOptions const& options, std::string const& url, int port) {

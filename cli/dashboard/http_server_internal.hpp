@@ -46,7 +46,8 @@ public:
     HttpServer(HttpServer const&) = delete;
     HttpServer& operator=(HttpServer const&) = delete;
 
-    /// busy: the port is taken; the message names a free one. Port 0: any free one.
+    /// unreachable: it cannot listen there; of a port in use the message names a free one. Port 0:
+    /// any free one.
     [[nodiscard]] Result<void> listen(ListenAddress const& where);
     [[nodiscard]] int port() const { return port_; }
     /// Closes the listening socket: a second server can use the port at once.

@@ -2,6 +2,7 @@
 
 #include "base/ids.hpp"
 #include "base/text/nearest.hpp"
+#include "base/text/percent.hpp"
 #include "base/text/text.hpp"
 #include "cli/dashboard/runs_page.hpp"
 
@@ -54,7 +55,7 @@ WebProblem missing(Error const& error, std::string const& folder) {
     if (at == std::string::npos || !error.message.ends_with('?')) return problem;
     auto const begin = at + kMean.size();
     problem.near_name = error.message.substr(begin, error.message.size() - begin - 1);
-    problem.near_path = folder + url_encoded(problem.near_name);
+    problem.near_path = folder + percent_encoded(problem.near_name);
     return problem;
 }
 
@@ -85,7 +86,7 @@ bool has_token(WebRequest const& request, WebRules const& rules) {
 /// The same address without the token, which a cookie holds from now on.
 WebResponse with_cookie(WebTarget const& target, WebRules const& rules) {
     std::string path;
-    for (auto const& each : target.path) path += "/" + url_encoded(each);
+    for (auto const& each : target.path) path += "/" + percent_encoded(each);
     if (path.empty()) path = "/";
     auto response = plain_response(303, "see " + path + "\n");
     response.headers.emplace_back("Location", path);

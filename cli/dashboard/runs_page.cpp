@@ -1,5 +1,6 @@
 #include "cli/dashboard/runs_page.hpp"
 
+#include "base/text/percent.hpp"
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
 #include "base/version.hpp"
@@ -42,13 +43,13 @@ std::string table_data(std::string_view field, std::string_view text, bool is_nu
 std::string table_line(RunRow const& row) {
     std::string text =
         fmt::format("<tr data-run=\"{}\"{}>", html_text(row.id), row.over ? "" : " class=\"live\"");
-    text +=
-        fmt::format("<th scope=\"row\">{}</th>", link_to("/run/" + url_encoded(row.id), row.name));
+    text += fmt::format("<th scope=\"row\">{}</th>",
+                        link_to("/run/" + percent_encoded(row.id), row.name));
     text += table_data("state", row.state, false);
     text += row.series.empty()
                 ? table_data("series", "-", false)
                 : fmt::format("<td data-field=\"series\">{}</td>",
-                              link_to("/series/" + url_encoded(row.series), row.series));
+                              link_to("/series/" + percent_encoded(row.series), row.series));
     text += table_data("step", count_text(row.steps_done, row.steps_planned));
     text += table_data("time", std::isnan(row.step_time_s) ? "-" : format_seconds(row.step_time_s));
     text += table_data("rate", rate_text(row.samples_per_s));
@@ -104,7 +105,7 @@ std::string filter_form(RunList const& list, RunFilter const& filter) {
 std::string page_path(RunFilter const& filter, int page) {
     std::string query;
     auto const add = [&query](std::string_view key, std::string const& value) {
-        if (!value.empty()) query += fmt::format("&{}={}", key, url_encoded(value));
+        if (!value.empty()) query += fmt::format("&{}={}", key, percent_encoded(value));
     };
     add("name", filter.name);
     add("series", filter.series);

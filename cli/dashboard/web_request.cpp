@@ -1,51 +1,24 @@
 #include "cli/dashboard/web_request.hpp"
 
+#include "base/text/percent.hpp"
 #include "base/text/text.hpp"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
-#include <optional>
 
 namespace osora::cli {
 namespace {
 
 constexpr int kPortMax = 65535;
 
-std::optional<int> hex_digit(char digit) {
-    if (digit >= '0' && digit <= '9') return digit - '0';
-    char const small = static_cast<char>(digit | 0x20);
-    if (small >= 'a' && small <= 'f') return small - 'a' + 10;
-    return {};
-}
-
-Result<std::string> url_decoded(std::string_view text, bool is_query) {
-    std::string decoded;
-    while (!text.empty()) {
-        char next = text.front();
-        std::size_t taken = 1;
-        if (next == '+' && is_query) next = ' ';
-        if (text.front() == '%') {
-            auto const high = text.size() > 2 ? hex_digit(text[1]) : std::nullopt;
-            auto const low = text.size() > 2 ? hex_digit(text[2]) : std::nullopt;
-            if (!high || !low) {
-                return invalid(
-                    fmt::format("{}: % must be followed by two hex digits", text.substr(0, 3)));
-            }
-            next = static_cast<char>(*high * 16 + *low);
-            taken = 3;
-        }
-        decoded += next;
-        text.remove_prefix(taken);
-    }
-    return decoded;
-}
-
-bool is_unreserved(char each) {
-    bool const letter = (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z');
-    return letter || (each >= '0' && each <= '9') || each == '-' || each == '_' || each == '.' ||
-           each == '~';
+/// A blank of a query may be written as a plus sign.
+Result<std::string> query_decoded(std::string_view text) {
+    std::string plain(text);
+    std::ranges::replace(plain, '+', ' ');
+    return percent_decoded(plain);
 }
 
 Error bad_listen(std::string_view text, std::string_view why) {
@@ -62,7 +35,7 @@ Result<WebTarget> parse_target(std::string_view target) {
     auto const mark = target.find('?');
     WebTarget parsed;
     for (auto const part : split(target.substr(0, mark).substr(1), '/')) {
-        OSORA_TRY(auto name, url_decoded(part, false));
+        OSORA_TRY(auto name, percent_decoded(part));
         parsed.path.push_back(std::move(name));
     }
     if (parsed.path.back().empty()) parsed.path.pop_back();  // "/" and a slash at the end
@@ -70,25 +43,13 @@ Result<WebTarget> parse_target(std::string_view target) {
     for (auto const part : split(target.substr(mark + 1), '&')) {
         if (part.empty()) continue;
         auto const equals = std::min(part.find('='), part.size());
-        OSORA_TRY(auto key, url_decoded(part.substr(0, equals), true));
-        OSORA_TRY(auto value, url_decoded(part.substr(std::min(equals + 1, part.size())), true));
+        OSORA_TRY(auto key, query_decoded(part.substr(0, equals)));
+        OSORA_TRY(auto value, query_decoded(part.substr(std::min(equals + 1, part.size()))));
         if (!parsed.query.emplace(key, std::move(value)).second) {
             return invalid(key + " is given twice");
         }
     }
     return parsed;
-}
-
-std::string url_encoded(std::string_view text) {
-    std::string encoded;
-    for (char const each : text) {
-        if (is_unreserved(each)) {
-            encoded += each;
-        } else {
-            encoded += fmt::format("%{:02X}", static_cast<unsigned char>(each));
-        }
-    }
-    return encoded;
 }
 
 std::string host_of(std::string_view header) {

@@ -33,9 +33,6 @@ struct WebTarget {
 /// invalid_input: not an absolute path, a bad %-code, a key that is given twice.
 [[nodiscard]] Result<WebTarget> parse_target(std::string_view target);
 
-/// As one part of a path, or as a value in a query.
-[[nodiscard]] std::string url_encoded(std::string_view text);
-
 /// The name of "name:port", "[::1]:port" or "name", in lower case; empty when it is none of these.
 [[nodiscard]] std::string host_of(std::string_view header);
 [[nodiscard]] bool is_ip_address(std::string_view text);

@@ -18,7 +18,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 
@@ -40,11 +39,9 @@ Result<plan::BucketSection> look_bucket(std::string const& word) {
     bucket.resolution = word.substr(0, colon);
     bucket.num_frames = 1;
     if (colon != std::string::npos) {
-        auto const* const begin = word.data() + colon + 1;
-        auto const* const stop = word.data() + word.size();
-        auto const [end, error] = std::from_chars(begin, stop, bucket.num_frames);
-        if (error != std::errc() || end != stop || bucket.num_frames < 1 ||
-            bucket.num_frames > kLookFramesMax) {
+        auto const frames = whole_number<int>(std::string_view(word).substr(colon + 1));
+        bucket.num_frames = frames.value_or(0);
+        if (bucket.num_frames < 1 || bucket.num_frames > kLookFramesMax) {
             return invalid("--bucket " + word +
                            ": expected RESOLUTION:FRAMES as in 360p:51 (360p:1 for images)");
         }

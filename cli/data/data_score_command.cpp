@@ -33,10 +33,8 @@ constexpr std::size_t kUnscoredShown = 20;
 
 Result<std::vector<std::string>> score_names(std::string_view list) {
     std::vector<std::string> names;
-    for (std::size_t at = 0; at <= list.size();) {
-        std::size_t const end = std::min(list.find(',', at), list.size());
-        std::string const name(trimmed(list.substr(at, end - at)));
-        at = end + 1;
+    for (std::string_view const part : split(list, ',')) {
+        std::string const name(trimmed(part));
         if (std::ranges::find(kScores, name) != kScores.end()) {
             names.push_back(name);
             continue;

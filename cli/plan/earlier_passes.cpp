@@ -59,6 +59,7 @@ void add_passes(db::RunSummary const& run, std::vector<db::analysis::BucketWork>
              .micro_batch_size = bucket.micro_batch_size,
              .ranks = run.run.ranks,
              .zero_stage = layout.zero_stage,
+             .shard_size = layout.shard_size,
              .threads = layout.threads_per_rank,
              .cores = cores > 0 ? cores : run.run.ranks * layout.threads_per_rank,
              .recompute = layout.recompute,

@@ -222,16 +222,19 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
     int highest = planned.decision.chosen.zero_stage, lowest = highest;
     plan::Layout const first = cut_of(planned.decision.chosen);
     plan::Layout shares_most = first;
-    bool alike = true;
+    bool alike = true, copies_alike = true;
     for (plan::StagePlan const& stage : planned.decision.stages) {
         highest = std::max(highest, stage.chosen.zero_stage);
         lowest = std::min(lowest, stage.chosen.zero_stage);
         plan::Layout const cut = cut_of(stage.chosen);
         if (cut.dp_size < shares_most.dp_size) shares_most = cut;
         alike = alike && plan::same_cut(cut, first);
+        copies_alike =
+            copies_alike && stage.chosen.shard_size == planned.decision.chosen.shard_size;
     }
-    if (lowest == highest && alike) return planned;
+    if (lowest == highest && alike && copies_alike) return planned;
     request.zero_stage_min = highest;
+    request.one_copy = true;  // which fits wherever copies do
     request.cut = shares_most;
     OSORA_TRY_VOID(plan_all(resolved, inputs, request, planned));
     return planned;

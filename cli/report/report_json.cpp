@@ -81,6 +81,7 @@ json::value plan_value(std::optional<db::PlanRecord> const& plan) {
                         {"sp_size", layout.sp_size},
                         {"dp_size", layout.dp_size},
                         {"zero_stage", layout.zero_stage},
+                        {"shard_size", layout.shard_size},
                         {"num_workers", layout.num_workers},
                         {"threads_per_rank", layout.threads_per_rank},
                         {"step_time_error", to_json(plan->predicted.step_time_error)},

@@ -46,6 +46,7 @@ std::string layout_line(RunReport const& report) {
     }
     text += fmt::format(" · dp {}", layout.dp_size);
     if (layout.zero_stage > 0) text += fmt::format(" · ZeRO-{}", layout.zero_stage);
+    if (layout.shard_size > 0) text += fmt::format(" over {} ranks", layout.shard_size);
     return text;
 }
 

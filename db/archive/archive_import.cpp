@@ -2,6 +2,7 @@
 // a list, sizes have limits, and every byte has a checksum.
 #include "base/files/descriptor.hpp"
 #include "base/files/files.hpp"
+#include "base/files/write_whole.hpp"
 #include "base/sha256.hpp"
 #include "base/text/units.hpp"
 #include "db/archive/archive_format.hpp"
@@ -187,21 +188,10 @@ private:
                 return damaged("run " + entry.run.name);
             }
             append_listing(listing, "piece", hash);
-            OSORA_TRY_VOID(write_all(out, content, path));
+            OSORA_TRY_VOID(write_whole(out.get(), content, path));
         }
         if (done != bytes) return damaged("run " + entry.run.name);
         if (::fsync(out.get()) != 0) return file_error(errno, "sync", path);
-        return {};
-    }
-
-    static Result<void> write_all(Descriptor const& out, std::string_view content,
-                                  fs::path const& path) {
-        while (!content.empty()) {
-            ssize_t const wrote = ::write(out.get(), content.data(), content.size());
-            if (wrote < 0 && errno == EINTR) continue;
-            if (wrote < 0) return file_error(errno, "write", path);
-            content.remove_prefix(static_cast<std::size_t>(wrote));
-        }
         return {};
     }
 

@@ -15,11 +15,12 @@ extern char const* const k0006Views;
 extern char const* const k0007Derived;
 extern char const* const k0008Collectives;
 extern char const* const k0009Attempts;
+extern char const* const k0010ShardSize;
 
 /// Step i brings `PRAGMA user_version` from i to i + 1.
-inline std::array<char const* const*, 9> const kMigrations{
+inline std::array<char const* const*, 10> const kMigrations{
     &k0001Runs,  &k0002RankCpus, &k0003Health,      &k0004RankMatrix, &k0005Probe,
-    &k0006Views, &k0007Derived,  &k0008Collectives, &k0009Attempts};
+    &k0006Views, &k0007Derived,  &k0008Collectives, &k0009Attempts,   &k0010ShardSize};
 
 /// "OSOR": distinguishes history.db from the database of another program.
 constexpr int kApplicationId = 0x4f534f52;

@@ -2,6 +2,7 @@
 #include "plan/config/receivers.hpp"
 
 #include "base/secrets.hpp"
+#include "base/text/percent.hpp"
 #include "base/text/text.hpp"
 
 #include <fmt/format.h>
@@ -21,29 +22,6 @@ bool is_host_char(char c) {
 bool is_address_char(char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || c == ':' ||
            c == '.';
-}
-
-int hex_value(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-Result<std::string> percent_decoded(std::string_view text) {
-    std::string decoded;
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        if (text[i] != '%') {
-            decoded += text[i];
-            continue;
-        }
-        bool const whole = text.size() - i >= 3;
-        int const high = whole ? hex_value(text[i + 1]) : -1;
-        int const low = whole ? hex_value(text[i + 2]) : -1;
-        if (high < 0 || low < 0) return invalid("'%' without two hexadecimal digits");
-        decoded += static_cast<char>(high * 16 + low);
-        i += 2;
-    }
-    return decoded;
 }
 
 Result<void> read_scheme(std::string_view& url, Webhook& webhook) {

@@ -1,9 +1,9 @@
 #include "worker/clips/clip_sheet.hpp"
 
 #include "base/check.hpp"
+#include "worker/data/contact_sheet.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace osora::worker {
@@ -41,16 +41,6 @@ RgbFrames row_of(FrameSize size, int shown, int factor) {
 
 }  // namespace
 
-std::vector<int> sheet_frames(int frames) {
-    int const shown = std::min(frames, kSheetFramesMax);
-    std::vector<int> indices;
-    for (int place = 0; place < shown; ++place) {
-        double const at = shown == 1 ? 0 : static_cast<double>(place) * (frames - 1) / (shown - 1);
-        indices.push_back(static_cast<int>(std::lround(at)));
-    }
-    return indices;
-}
-
 int sheet_factor(FrameSize size, int shown, int width_max) {
     int const most = std::min(size.height, size.width);  // a pixel must be left
     int factor = 1;
@@ -61,7 +51,7 @@ int sheet_factor(FrameSize size, int shown, int width_max) {
 
 void ClipSheet::add(RgbFrames const& sample) {
     OSORA_CHECK(sample.frames > 0 && sample.height > 0 && sample.width > 0);
-    auto const indices = sheet_frames(sample.frames);
+    auto const indices = spread_frames(sample.frames, kSheetFramesMax);
     auto const shown = static_cast<int>(indices.size());
     FrameSize const size{.height = sample.height, .width = sample.width};
     int const factor = sheet_factor(size, shown, width_max_);

@@ -14,9 +14,6 @@ inline constexpr int kSheetFramesMax = 8, kSheetGap_px = 4;
 /// A row without a picture of known size.
 inline constexpr FrameSize kGreySize{.height = 48, .width = 64};
 
-/// Indices of the frames in the row of a sample of `frames`: evenly spread, with first and last.
-[[nodiscard]] std::vector<int> sheet_frames(int frames);
-
 /// By this number the sides of `shown` frames are divided, so that they fit side by side.
 [[nodiscard]] int sheet_factor(FrameSize size, int shown, int width_max);
 

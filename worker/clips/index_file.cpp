@@ -2,6 +2,7 @@
 
 #include "base/files/files.hpp"
 #include "base/files/regular_file.hpp"
+#include "base/files/write_whole.hpp"
 #include "base/sha256.hpp"
 #include "base/text/text.hpp"
 
@@ -28,17 +29,6 @@ std::string_view row_text(std::string_view line) {
     if (line.substr(kSumStart.size() + kSumDigits, kClipStart.size()) != kClipStart) return {};
     std::string_view const text = line.substr(kHead, line.size() - kHead - 1);
     return sha256_hex(text).starts_with(sum) ? text : std::string_view();
-}
-
-Result<void> write_all_of(Descriptor const& file, std::string_view bytes,
-                          std::filesystem::path const& path) {
-    while (!bytes.empty()) {
-        ssize_t const put = ::write(file.get(), bytes.data(), bytes.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return file_error(errno, "write", path);
-        bytes.remove_prefix(static_cast<std::size_t>(put));
-    }
-    return {};
 }
 
 }  // namespace
@@ -112,7 +102,7 @@ Result<IndexFile> IndexFile::open(std::filesystem::path const& path) {
 }
 
 Result<void> IndexFile::append(protocol::ClipIndexRow const& row) {
-    return write_all_of(file_, index_line(row), path_);
+    return write_whole(file_.get(), index_line(row), path_);
 }
 
 Result<void> IndexFile::finish() {

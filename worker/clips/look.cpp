@@ -11,6 +11,7 @@
 #include "plan/buckets/loader_memory.hpp"
 #include "worker/clips/clip_sheet.hpp"
 #include "worker/clips/look_source.hpp"
+#include "worker/data/contact_sheet.hpp"
 #include "worker/data/sample_fill.hpp"
 #include "worker/data/video_writer.hpp"
 
@@ -18,7 +19,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 
 namespace osora::worker {
@@ -36,18 +36,16 @@ Result<std::vector<ListedClip const*>> rows_named(std::vector<ListedClip> const&
                                                   std::string const& word) {
     std::vector<ListedClip const*> found;
     std::vector<std::string_view> names;
-    int line = 0;
-    auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), line);
-    bool const is_line = error == std::errc() && end == word.data() + word.size();
+    auto const line = whole_number<int>(word);
     for (ListedClip const& each : listed) {
         names.push_back(each.name);
         if (each.name == word || each.clip.path == word) found.push_back(&each);
     }
     for (ListedClip const& each : listed)
-        if (found.empty() && is_line && each.clip.line == line) return std::vector{&each};
+        if (found.empty() && line && each.clip.line == *line) return std::vector{&each};
     if (!found.empty()) return found;
     std::string const where = fmt::format("--clip {}: {} ", printable(word), manifest);
-    if (is_line) {
+    if (line) {
         return invalid(where + fmt::format("has no clip in this line; its clips are in lines {} to "
                                            "{}",
                                            listed.front().clip.line, listed.back().clip.line));
@@ -194,7 +192,7 @@ private:
         looked.fps = source_.manifest().clips[sample.clip].fps;
         for (int i = 0; i < place.key.num_frames; ++i)
             looked.frames.push_back(sample.start_frame + i);
-        for (int const index : sheet_frames(place.key.num_frames))
+        for (int const index : spread_frames(place.key.num_frames, kSheetFramesMax))
             looked.shown.push_back(looked.frames[static_cast<std::size_t>(index)]);
         auto const crop = plan::centre_crop(sample.width, sample.height,
                                             {.height = place.key.height, .width = place.key.width});

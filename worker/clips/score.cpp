@@ -1,6 +1,7 @@
 // Workers score one clip each; the calling thread writes the rows in the order of the list.
 #include "worker/clips/score.hpp"
 
+#include "base/robust.hpp"
 #include "worker/clips/clip_fault.hpp"
 #include "worker/clips/frame_scores.hpp"
 #include "worker/clips/in_order.hpp"
@@ -216,11 +217,11 @@ public:
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             auto& values = values_[i];
             if (values.empty()) continue;
-            std::ranges::sort(values);
+            auto const [least, most] = std::ranges::minmax(values);
             answer_.scores[columns_[i]] = {.clips = static_cast<std::int64_t>(values.size()),
-                                           .least = values.front(),
-                                           .median = values[values.size() / 2],
-                                           .most = values.back()};
+                                           .least = least,
+                                           .median = median(values),
+                                           .most = most};
         }
     }
 

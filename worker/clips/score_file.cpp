@@ -2,37 +2,18 @@
 
 #include "base/files/files.hpp"
 #include "base/files/regular_file.hpp"
+#include "base/files/write_whole.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/text.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <charconv>
 
 namespace osora::worker {
 namespace {
 
 constexpr std::int64_t kScoreBytesMax = std::int64_t{16} << 30;
 constexpr std::size_t kColumnsBeside = 4;  // path, frames, size_bytes, mtime_ns
-
-template <class Number>
-bool read_number(std::string const& text, Number& into) {
-    auto const [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-    return error == std::errc() && end == text.data() + text.size();
-}
-
-Result<void> append_line(Descriptor const& file, std::string_view bytes,
-                         std::filesystem::path const& path) {
-    while (!bytes.empty()) {
-        ssize_t const put = ::write(file.get(), bytes.data(), bytes.size());
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) return file_error(errno, "write", path);
-        bytes.remove_prefix(static_cast<std::size_t>(put));
-    }
-    return {};
-}
 
 Result<void> read_file_scores(std::filesystem::path const& path,
                               std::vector<std::string> const& columns, ScoreRows& rows) {
@@ -75,10 +56,13 @@ Result<void> read_scores(std::string_view csv, std::vector<std::string> const& c
         if (!read->fault.empty() || fields.size() != columns.size() + kColumnsBeside) continue;
         ScoreRow row{.path = std::move(fields.front()), .cells = {}};
         row.cells.assign(fields.begin() + 1, fields.end() - 3);
-        if (!read_number(fields[fields.size() - 3], row.frames) ||
-            !read_number(fields[fields.size() - 2], row.size_bytes) ||
-            !read_number(fields.back(), row.mtime_ns))
-            continue;
+        auto const frames = whole_number<int>(fields[fields.size() - 3]);
+        auto const size_bytes = whole_number<std::int64_t>(fields[fields.size() - 2]);
+        auto const mtime_ns = whole_number<std::int64_t>(fields.back());
+        if (!frames || !size_bytes || !mtime_ns) continue;
+        row.frames = *frames;
+        row.size_bytes = *size_bytes;
+        row.mtime_ns = *mtime_ns;
         std::string path = row.path;
         rows.insert_or_assign(std::move(path), std::move(row));
     }
@@ -103,13 +87,13 @@ Result<ScoreFile> ScoreFile::open(std::filesystem::path const& path,
     // Rows that are had already stay in the part: this run may be stopped, too. A cut line ends.
     OSORA_TRY(made.part_, open_private(part, O_WRONLY | O_APPEND | (fresh ? O_TRUNC : 0)));
     bool const empty = fresh || std::filesystem::file_size(part, ignored) == 0;
-    OSORA_TRY_VOID(append_line(made.part_, empty ? score_header(columns) : "\n", part));
+    OSORA_TRY_VOID(write_whole(made.part_.get(), empty ? score_header(columns) : "\n", part));
     return made;
 }
 
 Result<void> ScoreFile::add(ScoreRow const& row, bool is_new) {
     std::string const line = score_line(row);
-    if (is_new) OSORA_TRY_VOID(append_line(part_, line, part_path_));
+    if (is_new) OSORA_TRY_VOID(write_whole(part_.get(), line, part_path_));
     return file_.write(line);
 }
 

@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::uint8_t kGap = 32;  // dark grey
 
-/// Index of the frame shown at position `place` of `shown`.
-int frame_at(int place, int shown, int frames) {
-    if (shown == 1) return 0;
-    return static_cast<int>(std::lround(static_cast<double>(place) * (frames - 1) / (shown - 1)));
-}
-
 /// Copies a frame into `sheet` at (top, left), each pixel as a square of `factor`.
 void paste(RgbFrames const& clip, int frame, int factor, std::uint8_t* corner, int sheet_width) {
     auto const from = clip.frame(frame);
@@ -32,9 +26,20 @@ void paste(RgbFrames const& clip, int frame, int factor, std::uint8_t* corner, i
 
 }  // namespace
 
+std::vector<int> spread_frames(int frames, int most) {
+    int const shown = std::min(frames, most);
+    std::vector<int> indices;
+    for (int place = 0; place < shown; ++place) {
+        double const at = shown == 1 ? 0 : static_cast<double>(place) * (frames - 1) / (shown - 1);
+        indices.push_back(static_cast<int>(std::lround(at)));
+    }
+    return indices;
+}
+
 RgbFrames contact_sheet(RgbFrames const& clip, ContactSheetOptions const& options) {
     OSORA_CHECK(clip.frames > 0 && clip.height > 0 && clip.width > 0);
-    int const shown = std::min(clip.frames, options.frames_max);
+    auto const frames = spread_frames(clip.frames, options.frames_max);
+    auto const shown = static_cast<int>(frames.size());
     int const smaller = std::min(clip.height, clip.width);
     int const factor = std::max(1, (options.side_min_px + smaller - 1) / smaller);
     int const cell_height = clip.height * factor, cell_width = clip.width * factor;
@@ -52,7 +57,7 @@ RgbFrames contact_sheet(RgbFrames const& clip, ContactSheetOptions const& option
         int const left = options.gap_px + place % columns * (cell_width + options.gap_px);
         auto* corner =
             sheet.pixels.data() + (static_cast<std::size_t>(top) * sheet.width + left) * 3;
-        paste(clip, frame_at(place, shown, clip.frames), factor, corner, sheet.width);
+        paste(clip, frames[static_cast<std::size_t>(place)], factor, corner, sheet.width);
     }
     return sheet;
 }

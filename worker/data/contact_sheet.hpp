@@ -3,7 +3,12 @@
 
 #include "worker/data/frames/rgb_frames.hpp"
 
+#include <vector>
+
 namespace osora::worker {
+
+/// Indices of at most `most` of a clip's frames, evenly spread, the first and the last among them.
+[[nodiscard]] std::vector<int> spread_frames(int frames, int most);
 
 struct ContactSheetOptions {
     int frames_max = 16;    // evenly spread over the clip, the first and the last among them

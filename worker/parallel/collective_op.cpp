@@ -22,15 +22,14 @@ CollectiveOp::CollectiveOp(std::string name, std::int64_t size_bytes, c10d::Back
                            Device const& device)
     : name_(std::move(name)), backend_(backend), device_(device) {
     std::int64_t const ranks = backend.getSize();
-    bool const shared =
-        name_ == "all_gather" || name_ == "reduce_scatter" || name_ == "all_to_all";
-    size_bytes_ = up_to_multiple(size_bytes, shared ? kItemBytes * ranks : kItemBytes);
+    bool const shared = name_ == "all_gather" || name_ == "reduce_scatter";
+    bool const exchanged = name_ == "all_to_all";
+    size_bytes_ =
+        up_to_multiple(size_bytes, shared || exchanged ? kItemBytes * ranks : kItemBytes);
     auto const options = at::TensorOptions().dtype(at::kFloat).device(device.torch());
     whole_ = at::zeros({size_bytes_ / kItemBytes}, options);
-    if (shared && name_ != "all_to_all")
-        part_ = at::zeros({size_bytes_ / kItemBytes / ranks}, options);
-    if (name_ == "send_recv" || name_ == "all_to_all")
-        part_ = at::zeros({size_bytes_ / kItemBytes}, options);
+    if (shared) part_ = at::zeros({size_bytes_ / kItemBytes / ranks}, options);
+    if (exchanged || name_ == "send_recv") part_ = at::zeros_like(whole_);
 }
 
 void CollectiveOp::run() {

@@ -27,7 +27,8 @@ public:
         StoreOptions store;
         bool lossy = false;
         int check_every = 1000;
-        std::int64_t check_bytes = 64 << 20;  // of gradients that are checked, spread evenly
+        /// Of gradients that are checked, spread evenly.
+        std::int64_t check_bytes = plan::kCheckedGradientBytes;
     };
     /// `recompute` is read by the network of `inner`: the exact gradients of a check are computed
     /// with everything recomputed, which gives the same and takes little memory.

@@ -229,7 +229,7 @@ TEST(DashboardRouter, SaysWhatIsWrongWithAQuery) {
              {"/?page=", "page=: must be a number from 1 on"},
              {"/?nmae=x", "nmae: no such filter; did you mean name?"},
              {"/?name=a&name=b", "name is given twice"},
-             {"/?name=%4", "%4: % must be followed by two hex digits"},
+             {"/?name=%4", "'%' without two hexadecimal digits"},
              {"http://127.0.0.1/", "the address must begin with a slash"},
              {"", "the address must begin with a slash"}}) {
         auto const response = asked(get(target));

@@ -263,6 +263,7 @@ TEST_F(Ingest, PlanAndMeasuredFiguresReadBack) {
     auto const& [layout, figures] = *run->summary.plan;
     EXPECT_EQ(layout.dp_size, 4);
     EXPECT_EQ(layout.zero_stage, 0);
+    EXPECT_EQ(layout.shard_size, 0);
     EXPECT_EQ(layout.recompute, "");
     EXPECT_EQ(figures.step_time_s, 0.5);
     EXPECT_EQ(figures.step_time_error, 0.25);

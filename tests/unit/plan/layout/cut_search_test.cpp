@@ -164,17 +164,30 @@ TEST(CutSearch, OneCutForAllStagesOfARun) {
 
 // Between nodes with slow links ZeRO's gathers would take longest.
 TEST(CutSearch, EachNodeHasACopyWhereLinksBetweenThemAreSlow) {
-    auto const shared_by = [](double bytes_per_s, int gib) {
-        PlanRequest r = on_gpus(2, gib, {{"360p", 17, 1.0, {}}});
+    auto const plan_with = [](double bytes_per_s, auto const& change) {
+        PlanRequest r = on_gpus(2, 80, {{"360p", 17, 1.0, {}}});
         r.config.parallel.zero_stage = 3;
         r.config.parallel.tp_size = r.config.parallel.sp_size = 1;
         r.config.batch.global_batch_size = 16;
         r.nominal_network = CollectiveCurve::nominal(
             [=](double bytes) { return 1e-4 + bytes / bytes_per_s; }, "links");
-        return plan_of(r).chosen.shard_size;
+        change(r);
+        return plan_of(r);
     };
-    EXPECT_EQ(shared_by(2e9, 80), 8);
-    EXPECT_EQ(shared_by(1e13, 80), 0) << "the simpler one where it does not matter";
+    auto const shared_by = [&](double bytes_per_s, auto const& change) {
+        return plan_with(bytes_per_s, change).chosen.shard_size;
+    };
+    auto const as_it_is = [](PlanRequest&) {};
+    EXPECT_EQ(shared_by(2e9, as_it_is), 8);
+    EXPECT_EQ(shared_by(1e13, as_it_is), 0) << "the simpler one where it does not matter";
+    EXPECT_EQ(shared_by(2e9, [](PlanRequest& r) { r.one_copy = true; }), 0)
+        << "as another stage of the run needs it";
+    auto const unused = plan_with(2e9, [](PlanRequest& r) {
+        r.config.parallel.zero_stage.value.reset();
+        r.config.parallel.shard_size = 8;
+    });
+    EXPECT_EQ(unused.chosen.shard_size, 0);
+    EXPECT_THAT(unused.reasons, Contains(HasSubstr("parallel.shard_size divides nothing")));
 }
 
 TEST(CutSearch, OneRankHasNothingToDivide) {
