@@ -26,6 +26,7 @@ std::vector<CommandSpec> command_table() {
         nccl_fit_command(),
         nccl_model_command(),
         nccl_predict_command(),
+        nccl_compare_command(),
         data_bench_command(),
         data_check_command(),
         data_index_command(),

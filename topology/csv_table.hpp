@@ -23,6 +23,7 @@ public:
     [[nodiscard]] Result<bool> next();
     [[nodiscard]] int line() const { return row_.line; }
 
+    [[nodiscard]] bool has(std::string_view column) const { return columns_.contains(column); }
     /// Field of the current row; "" for a missing column.
     [[nodiscard]] std::string_view text(std::string_view column) const;
     /// invalid_input with line and column: not a number, not finite, or not in [min, max].

@@ -22,6 +22,7 @@ namespace osora::cli {
 [[nodiscard]] CommandSpec plan_evaluate_command();
 [[nodiscard]] CommandSpec probe_command();
 [[nodiscard]] CommandSpec tune_command();
+[[nodiscard]] CommandSpec nccl_compare_command();
 [[nodiscard]] CommandSpec nccl_fit_command();
 [[nodiscard]] CommandSpec nccl_model_command();
 [[nodiscard]] CommandSpec nccl_predict_command();

@@ -3,6 +3,8 @@
 #include "protocol/json.hpp"
 #include "tests/e2e_cli/cli_fixture.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 
 namespace osora::e2e_cli {
@@ -48,6 +50,36 @@ TEST_F(Nccl, FitGivesTheLawAndTheTimes) {
     EXPECT_EQ(predictions[0].at("size_bytes").to_number<std::int64_t>(), 1073741824);
     EXPECT_NEAR(predictions[0].at("time_us").to_number<double>(), 8242, 1e-3);
     EXPECT_NEAR(predictions[1].at("time_us").to_number<double>(), 306, 1e-3);
+}
+
+TEST_F(Nccl, CompareFindsWhatGotSlower) {
+    std::string before = kHeader, after = kHeader;
+    for (int size = 1 << 20; size <= 1 << 26; size *= 2) {
+        before += fmt::format("all_reduce,8,1,{},{}\n", size, size / 1000);
+        bool const slow = size >= 1 << 24;
+        after += fmt::format("all_reduce,8,1,{},{}\n", size, size / (slow ? 800 : 1000));
+    }
+    write("a.csv", before);
+    write("b.csv", after);
+    auto const ended = osora({"nccl", "compare", "a.csv", "b.csv", "--json"});
+    EXPECT_EQ(ended.code, 1);
+    auto const found = protocol::parse_json(ended.out).value().as_object();
+    EXPECT_EQ(found.at("schema"), "osora.nccl_compare/1");
+    EXPECT_EQ(found.at("paired"), 7);
+    ASSERT_EQ(found.at("changes").as_array().size(), 1u);
+    auto const& change = found.at("changes").at(0).as_object();
+    EXPECT_EQ(change.at("change"), "slower");
+    EXPECT_EQ(change.at("first_bytes"), 1 << 24);
+    EXPECT_NEAR(change.at("ratio").to_number<double>(), 1.25, 0.01);
+    auto const text = osora({"nccl", "compare", "a.csv", "b.csv"}).out;
+    EXPECT_THAT(text, HasSubstr("all_reduce · 8 ranks on 1 node  16 MiB to 64 MiB"));
+    EXPECT_EQ(osora({"nccl", "compare", "b.csv", "a.csv"}).code, 0) << "faster is not bad";
+    EXPECT_EQ(osora({"nccl", "compare", "a.csv", "b.csv", "--over", "30"}).code, 0);
+    write("other.csv", kHeader + "all_gather,8,1,1024,5\n");
+    expect({"nccl", "compare", "a.csv", "other.csv"}, 3, "nothing to compare");
+    expect({"nccl", "compare", "a.csv", "none.csv"}, 2, "none.csv");
+    expect({"nccl", "compare", "a.csv", "b.csv", "--after", "2.29"}, 3, "no samples of NCCL 2.29");
+    expect({"nccl", "compare", "a.csv"}, 2, "AFTER.csv");
 }
 
 TEST_F(Nccl, FitTakesAProbesAnswer) {

@@ -20,13 +20,6 @@ namespace {
 constexpr std::int64_t kNcclFileBytesMax = 256 * kMiB;
 constexpr std::size_t kSizesMax = 10'000;
 
-/// A missing file is invalid input, not missing data.
-Result<std::string> text_of(std::string const& file) {
-    auto text = read_file(file, kNcclFileBytesMax);
-    if (text.has_error()) return Error{Errc::invalid_input, text.error().message};
-    return text;
-}
-
 /// Of a probe's result: NCCL's samples if there are any, else Gloo's.
 Result<std::vector<topology::SampleGroup>> samples_of_probe(std::string const& text) {
     OSORA_TRY(auto probe, protocol::decode<topology::ProbeResult>(text));
@@ -42,8 +35,14 @@ Result<std::vector<topology::SampleGroup>> samples_of_probe(std::string const& t
 
 }  // namespace
 
+Result<std::string> read_nccl_file(std::string const& file) {
+    auto text = read_file(file, kNcclFileBytesMax);
+    if (text.has_error()) return Error{Errc::invalid_input, text.error().message};
+    return text;
+}
+
 Result<std::vector<topology::SampleGroup>> read_samples(std::string const& file) {
-    OSORA_TRY(std::string const text, text_of(file));
+    OSORA_TRY(std::string const text, read_nccl_file(file));
     auto const first = text.find_first_not_of(" \t\r\n");
     bool const json = first != std::string::npos && text[first] == '{';
     auto groups = json ? samples_of_probe(text) : topology::parse_samples(text);
@@ -54,7 +53,7 @@ Result<std::vector<topology::SampleGroup>> read_samples(std::string const& file)
 
 Result<std::vector<topology::NcclGroup>> read_graphs(std::string const& file,
                                                      std::optional<std::string> const& machine) {
-    OSORA_TRY(std::string const text, text_of(file));
+    OSORA_TRY(std::string const text, read_nccl_file(file));
     auto groups = topology::parse_nccl_graphs(text);
     if (groups.has_error()) return std::move(groups).error().in(file);
     std::set<std::string> names;

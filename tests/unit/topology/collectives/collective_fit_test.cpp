@@ -19,32 +19,32 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Sweep {
+struct RecordedSweep {
     std::string name;
     GroupShape shape;
     std::map<std::int64_t, double> times;  // us by MiB
 };
 
-std::vector<Sweep> published() {
+std::vector<RecordedSweep> published() {
     std::string const text = nccl_data("published_sweeps.csv");
     auto table = CsvTable::open(text, {}).value();
-    std::map<std::string, Sweep> sweeps;
+    std::map<std::string, RecordedSweep> sweeps;
     while (next_row(table)) {
         auto const size = table.integer("size_bytes", 1, std::int64_t{1} << 40).value();
         std::string const name = fmt::format("{} {} {}", table.text("sweep"),
                                              table.text("collective"), table.text("ranks"));
-        Sweep& sweep = sweeps[name];
+        RecordedSweep& sweep = sweeps[name];
         sweep.name = name;
         sweep.shape = {static_cast<int>(number_in(table, "ranks")),
                        static_cast<int>(number_in(table, "nodes"))};
         if (size >= kMiB) sweep.times[size / kMiB] = number_in(table, "time_us");
     }
-    std::vector<Sweep> list;
+    std::vector<RecordedSweep> list;
     for (auto& [name, sweep] : sweeps) list.push_back(sweep);
     return list;
 }
 
-std::vector<SizeTime> taken(Sweep const& sweep, std::vector<std::int64_t> const& mib) {
+std::vector<SizeTime> taken(RecordedSweep const& sweep, std::vector<std::int64_t> const& mib) {
     std::vector<SizeTime> samples;
     for (auto const m : mib) samples.push_back({m * kMiB, sweep.times.at(m)});
     return samples;
@@ -52,7 +52,7 @@ std::vector<SizeTime> taken(Sweep const& sweep, std::vector<std::int64_t> const&
 
 /// |error| of `predict` on the sizes of 1 MiB to 1 GiB that were not given, ascending.
 template <class Predict>
-std::vector<double> held_out(Sweep const& sweep, std::vector<std::int64_t> const& given,
+std::vector<double> held_out(RecordedSweep const& sweep, std::vector<std::int64_t> const& given,
                              Predict const& predict) {
     std::vector<double> errors;
     for (auto const& [mib, time] : sweep.times) {
@@ -74,7 +74,7 @@ TEST(CollectiveFit, BeatsAlphaBetaAndLogLogOnEverySweep) {
     std::vector<double> all;
     auto const sweeps = published();
     ASSERT_EQ(sweeps.size(), 10u);
-    for (Sweep const& sweep : sweeps) {
+    for (RecordedSweep const& sweep : sweeps) {
         auto const s = taken(sweep, given);
         auto const fit = fit_collective(sweep.shape, s).value();
         auto const errors =
@@ -104,7 +104,7 @@ TEST(CollectiveFit, BeatsAlphaBetaAndLogLogOnEverySweep) {
 
 TEST(CollectiveFit, FourthSizeBringsEverySweepUnderAFifth) {
     std::vector<std::int64_t> const given{1, 4, 32, 1024};
-    for (Sweep const& sweep : published()) {
+    for (RecordedSweep const& sweep : published()) {
         auto const fit = fit_collective(sweep.shape, taken(sweep, given)).value();
         auto const errors =
             held_out(sweep, given, [&](std::int64_t size) { return predict_us(fit, size); });
@@ -159,7 +159,7 @@ TEST(CollectiveFit, FindsALawThatIsThere) {
 }
 
 TEST(CollectiveFit, PassesThroughThreeSizesAndRises) {
-    for (Sweep const& sweep : published()) {
+    for (RecordedSweep const& sweep : published()) {
         auto const samples = taken(sweep, {1, 32, 1024});
         auto const fit = fit_collective(sweep.shape, samples).value();
         for (auto const& each : samples) {
