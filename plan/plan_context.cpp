@@ -160,6 +160,7 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     }
     int const nodes = request.config.resources.nodes;
     add_network(context, request);
+    context.past_errors = request.past_errors;
     if (!request.measured_passes.empty()) {
         context.measured.emplace(request.measured_passes,
                                  StepQuery{.shape = context.shape,

@@ -45,6 +45,7 @@ struct PlanContext {
     bool one_copy = false;                   // "auto" is all
     std::optional<GroupNetwork> network;     // of these ranks, if a probe measured it
     std::optional<PassCorrection> measured;  // by earlier runs of this network
+    std::vector<double> past_errors;         // of plans of earlier runs (stated_error.hpp)
     std::string network_source;              // for people; empty: one node, or not measured
     std::string nominal_gpu;                 // GPU whose data sheet gives the rates; empty: none
     bool network_known = true;               // one node counts as known

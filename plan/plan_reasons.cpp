@@ -17,10 +17,10 @@ std::string zero_reason(PlanContext const& context) {
     if (context.shard_size > 0 && context.zero_stage > 0) {
         int const copies = context.ranks / context.shard_size;
         bool const by_user = !context.config.parallel.shard_size.is_auto();
-        return fmt::format("ZeRO-{}{}, {} copies over {} ranks each: {}", context.zero_stage,
-                           given ? ", set by you" : "", copies, context.shard_size,
-                           by_user ? "set by you"
-                                   : "each node has one, which keeps gathers within it");
+        return fmt::format(
+            "ZeRO-{}{}, {} copies over {} ranks each: {}", context.zero_stage,
+            given ? ", set by you" : "", copies, context.shard_size,
+            by_user ? "set by you" : "each node has one, which keeps gathers within it");
     }
     if (given) return fmt::format("ZeRO-{}: set by you", context.zero_stage);
     if (context.zero_stage == 0) {
@@ -183,6 +183,11 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
     }
     reasons.push_back(calibration_reason(context));
     if (context.measured) reasons.push_back(correction_reason(parts));
+    if (!context.past_errors.empty()) {
+        reasons.push_back(fmt::format(
+            "the stated error follows how far {} of this kind of machine were from their plans",
+            counted(static_cast<std::int64_t>(context.past_errors.size()), "earlier run")));
+    }
     return reasons;
 }
 

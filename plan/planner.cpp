@@ -14,6 +14,7 @@
 #include "plan/plan_context.hpp"
 #include "plan/plan_reasons.hpp"
 #include "plan/remedies.hpp"
+#include "plan/stated_error.hpp"
 #include "plan/validate.hpp"
 #include "plan/worker_support.hpp"
 
@@ -109,7 +110,8 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
             : step_time_error(context.calibration, shares_cores, context.network_known);
     double const comm_share = context.network ? expected.exposed_comm_s / expected.step_time_s : 0;
     double const network_error = context.network ? context.network->whole().error() : 0;
-    expected.step_time_error = (1 - comm_share) * own_error + comm_share * network_error;
+    expected.step_time_error = stated_error(
+        (1 - comm_share) * own_error + comm_share * network_error, context.past_errors);
     expected.peak_memory_gib = gib(peak.tensor_bytes());
     expected.host_memory_gib =
         gib(node_memory(peak, loader.memory, context.ranks_per_node, context.gpu).total_bytes());

@@ -42,6 +42,7 @@ struct PlanRequest {
     NcclFacts nccl;                                  // for settings of NCCL and Gloo
     std::optional<MeasuredNetwork> network;          // for the times of collectives
     std::vector<MeasuredPass> measured_passes;       // of this network on these machines
+    std::vector<double> past_errors = {};            // |predicted / measured - 1| of earlier runs
     std::optional<VaeShape> latents;                 // compression of cached latents
     /// Compute times of a step by bucket, used instead of the formulas (for a rehearsal); empty:
     /// none.

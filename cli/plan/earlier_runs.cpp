@@ -1,5 +1,5 @@
 // History is optional here: if it cannot be read, it counts as empty.
-#include "cli/plan/earlier_passes.hpp"
+#include "cli/plan/earlier_runs.hpp"
 
 #include "cli/command/history_access.hpp"
 #include "cli/command/print.hpp"
@@ -10,6 +10,7 @@
 #include "protocol/json.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <string>
 #include <system_error>
@@ -17,29 +18,43 @@
 namespace osora::cli {
 namespace {
 
-constexpr int kListed = 50, kLookedAt = 10, kTaken = 3;
+constexpr int kListed = 100, kPassesLookedAt = 10, kPassesTaken = 3;
+constexpr std::size_t kErrorsTaken = 20;
 
 /// What is known of a run without reading its steps.
 bool may_serve(db::RunSummary const& run, PlanHeader const& header) {
-    if (run.run.job != "train" || run.run.arch != header.arch || !run.run.ended_us) return false;
+    if (run.run.job != "train" || !run.run.ended_us) return false;
     if (db::is_imported(run.run) || !run.plan || !run.measured) return false;
     // Trials have settings that are bad on purpose.
     if (trained_series(run.run.series) != run.run.series) return false;
+    return run.measured->steps_used >= kMeasuredStepsMin && is_on_gpu(run) == header.gpu;
+}
+bool has_passes(db::RunSummary const& run, PlanHeader const& header) {
     auto const& layout = run.plan->chosen;
-    return run.measured->steps_used >= kMeasuredStepsMin && is_on_gpu(run) == header.gpu &&
-           layout.tp_size * layout.sp_size * layout.pp_size == 1;
+    return run.run.arch == header.arch && layout.tp_size * layout.sp_size * layout.pp_size == 1;
 }
 
-/// The part of a run file that decides what a pass computes, and where.
+/// The parts of a run file that decide what a pass computes, and where.
 db::Facts network_facts(db::Facts facts) {
     std::erase_if(facts, [](auto const& each) {
         std::string const& key = each.first;
         bool const kept = key.starts_with("model.") || key == "optim.precision" ||
-                          key == "optim.lora_rank" || key.starts_with("optim.freeze") ||
-                          key == "resources.backend" || key == "slurm.partition";
+                          key == "optim.lora_rank" || key.starts_with("optim.freeze");
         return !kept || key == "model.init";
     });
     return facts;
+}
+db::Facts machine_facts(db::Facts facts) {
+    std::erase_if(facts, [](auto const& each) {
+        return each.first != "resources.backend" && each.first != "slurm.partition";
+    });
+    return facts;
+}
+
+void add_error(db::RunSummary const& run, std::vector<double>& into) {
+    double const predicted = run.plan->predicted.step_time_s;
+    double const measured = run.measured->step_s_mix;
+    if (predicted > 0 && measured > 0) into.push_back(std::abs(predicted / measured - 1));
 }
 
 void add_passes(db::RunSummary const& run, std::vector<db::analysis::BucketWork> const& works,
@@ -71,32 +86,39 @@ void add_passes(db::RunSummary const& run, std::vector<db::analysis::BucketWork>
 
 }  // namespace
 
-std::vector<plan::MeasuredPass> measured_passes(Context const& context,
-                                                plan::RunConfig const& config,
-                                                PlanHeader const& header) {
-    std::vector<plan::MeasuredPass> passes;
+void use_earlier_runs(Context const& context, PlanHeader const& header,
+                      plan::PlanRequest& request) {
     auto const state = state_dir(context.environment);
-    if (state.has_error() || config.run.job != "train") return passes;
+    if (state.has_error() || request.config.run.job != "train") return;
     std::vector<std::string> notes;
     std::error_code missing;
-    if (!std::filesystem::is_directory(*state, missing)) return passes;
-    if (!is_own_state(*state, notes)) return passes;  // who writes there says so
+    if (!std::filesystem::is_directory(*state, missing)) return;
+    if (!is_own_state(*state, notes)) return;  // who writes there says so
     for (auto const& note : notes) cli::print(stderr, "note: {}\n", note);
     auto const history = open_history(*state);
-    if (history.has_error()) return passes;
+    if (history.has_error()) return;
     auto const runs = db::list_runs(*history->store, "", kListed);
-    if (runs.has_error()) return passes;
-    auto const wanted = network_facts(db::flatten(protocol::to_json(config)));
+    if (runs.has_error()) return;
+    auto const own = db::flatten(protocol::to_json(request.config));
+    auto const machine = machine_facts(own), network = network_facts(own);
     int looked_at = 0, taken = 0;
     for (db::RunSummary const& run : *runs) {
         if (!may_serve(run, header)) continue;
-        if (++looked_at > kLookedAt || taken == kTaken) break;
-        auto const work = db::load_run_work(*history->store, run.run.run_id);
-        if (work.has_error() || network_facts(work->config) != wanted) continue;
+        bool const for_passes =
+            taken < kPassesTaken && looked_at < kPassesLookedAt && has_passes(run, header);
+        bool const for_errors = request.past_errors.size() < kErrorsTaken;
+        if (!for_passes && !for_errors) continue;
+        auto const config = db::load_run_config(*history->store, run.run.run_id);
+        if (config.has_error() || machine_facts(*config) != machine) continue;
+        if (for_errors) add_error(run, request.past_errors);
+        if (!for_passes) continue;
+        ++looked_at;
+        if (network_facts(*config) != network) continue;
+        auto const works = db::load_bucket_work(*history->store, run.run.run_id);
+        if (works.has_error()) continue;
         ++taken;
-        add_passes(run, work->buckets, passes);
+        add_passes(run, *works, request.measured_passes);
     }
-    return passes;
 }
 
 }  // namespace osora::cli

@@ -1,20 +1,17 @@
-// Source of the measured passes of a plan: the newest training runs of the same network in the
-// history.
+// What earlier training runs say about a plan: measured passes of the same network, and how far
+// plans were from what was measured.
 #pragma once
 
 #include "cli/command/context.hpp"
 #include "cli/plan/plan_text.hpp"
-#include "plan/config/run_config.hpp"
-#include "plan/measured_pass.hpp"
-
-#include <vector>
+#include "plan/planner.hpp"
 
 namespace osora::cli {
 
-/// Of the newest three runs of this state folder on the same backend and kind of device whose
-/// [model], precision and trained weights are the same; none if the history cannot be read.
-[[nodiscard]] std::vector<plan::MeasuredPass> measured_passes(Context const& context,
-                                                              plan::RunConfig const& config,
-                                                              PlanHeader const& header);
+/// Sets `request.measured_passes`, from the newest three runs whose [model], precision and trained
+/// weights are those of `request.config`, and `request.past_errors`, from the newest twenty
+/// training runs. All are runs of this state folder on the same backend and kind of device, without
+/// trials. Nothing is set if the history cannot be read.
+void use_earlier_runs(Context const& context, PlanHeader const& header, plan::PlanRequest& request);
 
 }  // namespace osora::cli

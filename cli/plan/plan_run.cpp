@@ -7,8 +7,8 @@
 #include "base/files/files.hpp"
 #include "base/text/units.hpp"
 #include "cli/plan/cached_clips.hpp"
+#include "cli/plan/earlier_runs.hpp"
 #include "cli/plan/measured_network.hpp"
-#include "cli/plan/earlier_passes.hpp"
 #include "cli/plan/plan_calibration.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/config/cross_checks.hpp"
@@ -185,7 +185,7 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
             measured_network(context, resolved.config, planned.header.gpu, RealEnv().wall_us());
     }
     if (!inputs.gpus && !inputs.calibration) {
-        request.measured_passes = measured_passes(context, resolved.config, planned.header);
+        use_earlier_runs(context, planned.header, request);
     }
     request.compute_times = inputs.compute_times;
     auto const& latents = resolved.config.data.latents;

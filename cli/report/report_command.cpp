@@ -7,12 +7,15 @@
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
 #include "cli/detect/detect_history.hpp"
+#include "cli/report/predictions_text.hpp"
 #include "cli/report/report_figures.hpp"
 #include "cli/report/report_render.hpp"
 #include "cli/report/whatif_command.hpp"
 #include "db/store/queries.hpp"
 
 #include <fmt/format.h>
+
+#include <limits>
 
 namespace osora::cli {
 namespace {
@@ -57,6 +60,12 @@ Result<Rendered> series_text(db::Store& store, std::string const& name, ReportFo
                     report.rows.empty() ? kExitUndecided : kExitOk};
 }
 
+Result<Rendered> predictions_text(db::Store& store, ReportFormat format) {
+    OSORA_TRY(auto const runs, db::list_runs(store, "", std::numeric_limits<int>::max()));
+    auto const report = db::analysis::prediction_report(runs);
+    return Rendered{render(report, format), report.rows.empty() ? kExitUndecided : kExitOk};
+}
+
 int write(Rendered const& report, std::optional<std::string> const& file) {
     if (!file) {
         cli::print("{}", report.text);
@@ -78,10 +87,14 @@ int run_report_command(Context const& context, Arguments const& arguments) {
         }
         return fail(kExitUsage, "--whatif reports a trace alone, as text or with --json");
     }
-    if (wanted.has_value() == series.has_value()) {
-        return fail(kExitUsage, "name one run, or one series with --series");
+    bool const predictions = arguments.has("--predictions");
+    if ((wanted ? 1 : 0) + (series ? 1 : 0) + (predictions ? 1 : 0) != 1) {
+        return fail(kExitUsage,
+                    "name one run, or one series with --series, or ask for --predictions");
     }
     auto const format = format_of(arguments);
+    if (predictions && format == ReportFormat::html)
+        return fail(kExitUsage, "--predictions has no page; nearest valid: --format md");
     auto const file = arguments.value("--out");
     if (format == ReportFormat::html && !file && context.terminal.interactive) {
         return fail(kExitUsage, "a page is for a browser: add --out report.html, or send it on");
@@ -92,8 +105,9 @@ int run_report_command(Context const& context, Arguments const& arguments) {
     if (history.has_error()) {
         return fail(exit_code_for(history.error().code), history.error().message);
     }
-    auto const report =
-        wanted ? run_text(**history, *wanted, format) : series_text(**history, *series, format);
+    auto const report = predictions ? predictions_text(**history, format)
+                        : wanted    ? run_text(**history, *wanted, format)
+                                    : series_text(**history, *series, format);
     if (report.has_error()) {
         return fail(exit_code_for(report.error().code), report.error().message);
     }
@@ -113,6 +127,8 @@ CommandSpec report_command() {
                 "20 steps of each launch (a fifth of a short one). It begins with whether the "
                 "step time changed from run to run, and since when. Exit code 3 when nothing was "
                 "measured.\n\n"
+                "With --predictions: predicted against measured step time of every run in the "
+                "history, and how many were within the error that their plan stated.\n\n"
                 "With --whatif and --meta: as osora whatif.\n\n"
                 "--format html makes one page with charts that needs no network and no other "
                 "file: step time over the steps, phases, ranks by steps, loss, memory, the pairs "
@@ -129,6 +145,9 @@ CommandSpec report_command() {
                          .value = "NAME",
                          .help = "The scaling table of the runs with this run.name.",
                          .complete = Complete::run},
+                        {.name = "--predictions",
+                         .value = "",
+                         .help = "Predicted against measured step times of all runs."},
                         {.name = "--whatif",
                          .value = "OPS.csv.gz",
                          .help = "What-if analysis of this trace (CSV, or CSV packed by gzip).",

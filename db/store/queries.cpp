@@ -240,15 +240,21 @@ Result<RunHistory> load_run(Store& store, std::int64_t run_id) {
     });
 }
 
-Result<RunWork> load_run_work(Store& store, std::int64_t run_id) {
+Result<Facts> load_run_config(Store& store, std::int64_t run_id) {
+    auto& connection = store.connection();
+    return guarded(connection, "read history", [&]() -> Result<Facts> {
+        auto const run = run_of_id(connection, run_id);
+        if (!run) return Error{Errc::not_found, "the run is no longer in the history"};
+        return without_secrets(load_facts(connection, run->fingerprint[0]), *run);
+    });
+}
+
+Result<std::vector<analysis::BucketWork>> load_bucket_work(Store& store, std::int64_t run_id) {
     constexpr std::array<std::string_view, 4> kMetrics{"step_time_s", "forward_s", "backward_s",
                                                        "optimizer_s"};
     auto& connection = store.connection();
-    return guarded(connection, "read history", [&]() -> Result<RunWork> {
-        auto const run = run_of_id(connection, run_id);
-        if (!run) return Error{Errc::not_found, "the run is no longer in the history"};
-        return RunWork{.config = without_secrets(load_facts(connection, run->fingerprint[0]), *run),
-                       .buckets = analysis::bucket_work(load_steps(connection, run_id, kMetrics))};
+    return guarded(connection, "read history", [&]() -> Result<std::vector<analysis::BucketWork>> {
+        return analysis::bucket_work(load_steps(connection, run_id, kMetrics));
     });
 }
 

@@ -34,12 +34,11 @@ using analysis::SeriesRun;
 
 [[nodiscard]] Result<RunHistory> load_run(Store& store, std::int64_t run_id);
 
-/// The resolved run file of a run, without secrets, and what its ranks took for each bucket.
-struct RunWork {
-    Facts config;
-    std::vector<analysis::BucketWork> buckets;
-};
-[[nodiscard]] Result<RunWork> load_run_work(Store& store, std::int64_t run_id);
+/// The resolved run file of a run, without secrets.
+[[nodiscard]] Result<Facts> load_run_config(Store& store, std::int64_t run_id);
+/// What its ranks took for each bucket.
+[[nodiscard]] Result<std::vector<analysis::BucketWork>> load_bucket_work(Store& store,
+                                                                         std::int64_t run_id);
 
 /// config.run.name of every run, each once, sorted.
 [[nodiscard]] Result<std::vector<std::string>> series_names(Store& store);
