@@ -2,7 +2,8 @@
 
 Settings are the fastest reasonable ones: fused AdamW, foreach clipping and EMA, gradients set to
 None, and for several ranks DistributedDataParallel over Gloo with gradient_as_bucket_view, or
-fully_shard (FSDP2) of each block.
+fully_shard (FSDP2) of each block, DTensor's tensor parallelism ("tp") or the 1F1B schedule of
+torch.distributed.pipelining ("pp").
 """
 import argparse
 import json
@@ -55,6 +56,10 @@ class Trainer:
         self.model.load_state_dict(
             {k[len(prefix):]: v for k, v in self.tensors.items() if k.startswith(prefix)})
         self.tensors = {k: v for k, v in self.tensors.items() if not k.startswith(prefix)}
+        if args.samples:
+            for name, value in self.tensors.items():
+                rows = torch.arange(args.samples) % value.shape[0]
+                self.tensors[name] = value[rows].contiguous()
         self.network = torch.compile(self.model) if args.compile else self.model
         if args.world > 1 and args.sharing.startswith("ddp"):
             self.network = torch.nn.parallel.DistributedDataParallel(
@@ -70,15 +75,39 @@ class Trainer:
             for block in [*self.model.spatial_blocks, *self.model.temporal_blocks]:
                 fully_shard(block, mesh=mesh)
             fully_shard(self.model, mesh=mesh, ignored_params=frozen)
-        self.params = [p for p in self.model.parameters() if p.requires_grad]
-        self.optimizer = torch.optim.AdamW(self.params, lr=LR, weight_decay=0.0, fused=True)
-        self.ema = [p.detach().clone() for p in self.params]
+        self.pipeline, self.is_own = None, None
+        if args.sharing in ("tp", "pp"):
+            self.share_network(args)
+        parameters = self.pipeline.parameters() if self.pipeline else self.model.parameters()
+        self.params = [p for p in parameters if p.requires_grad]
+        # One fused call takes no mixture of DTensor and Tensor.
+        kinds = [[p for p in self.params if (type(p.data) is torch.Tensor) == plain]
+                 for plain in (True, False)]
+        self.optimizers = [torch.optim.AdamW(kind, lr=LR, weight_decay=0.0, fused=True)
+                           for kind in kinds if kind]
+        self.ema = [self.local(p).detach().clone() for p in self.params]
+
+    @staticmethod
+    def local(tensor):
+        return tensor.to_local() if hasattr(tensor, "to_local") else tensor
+
+    def share_network(self, args):
+        import stdit3_layouts
+        self.layouts = stdit3_layouts
+        if args.sharing == "tp":
+            stdit3_layouts.share_layers(self.model, args.world)
+            self.is_own = lambda p: hasattr(p, "to_local")
+        else:
+            self.pipeline = stdit3_layouts.Pipeline(self.model, args.rank, args.world)
+            self.is_own = lambda p: True
 
     def backward(self, bucket, noise, t):
         x_start = self.tensors[f"in/{bucket}/x_start"]
         tau = (t / 1000.0).view(-1, 1, 1, 1, 1)
         x_t = torch.lerp(x_start, noise, tau)
         height, width = x_start.shape[-2:]
+        if self.pipeline:
+            return self.pipeline.backward(x_t, t, x_start - noise)
         out = self.network(x_t, t, torch.full((1,), 24.0), float(height), float(width))
         loss = torch.nn.functional.mse_loss(out, x_start - noise)
         loss.backward()
@@ -87,19 +116,31 @@ class Trainer:
     def loss(self, bucket):
         noise, t = (self.tensors[f"in/{bucket}/{name}"] for name in ("noise", "t"))
         loss = self.backward(bucket, noise, t)
-        norm = torch.nn.utils.get_total_norm([p.grad for p in self.params])
-        self.optimizer.zero_grad(set_to_none=True)
+        if self.pipeline:
+            torch.distributed.all_reduce(loss)  # the last rank has it, the others 0
+        norm = self.clip(float("inf"))
+        self.clear()
         return {"loss": loss.item(), "grad_norm": norm.item()}
+
+    def clip(self, limit):
+        if self.is_own:
+            return self.layouts.clip_shared(self.params, self.is_own, limit)
+        return torch.nn.utils.clip_grad_norm_(self.params, limit, foreach=True)
+
+    def clear(self):
+        for optimizer in self.optimizers:
+            optimizer.zero_grad(set_to_none=True)
 
     def step(self, bucket):
         x_start = self.tensors[f"in/{bucket}/x_start"]
         noise = torch.randn_like(x_start)
         t = torch.rand(x_start.shape[0]) * 1000.0
         loss = self.backward(bucket, noise, t)
-        torch.nn.utils.clip_grad_norm_(self.params, MAX_NORM, foreach=True)
-        self.optimizer.step()
-        torch._foreach_lerp_(self.ema, self.params, 1 - DECAY)
-        self.optimizer.zero_grad(set_to_none=True)
+        self.clip(MAX_NORM)
+        for optimizer in self.optimizers:
+            optimizer.step()
+        torch._foreach_lerp_(self.ema, [self.local(p) for p in self.params], 1 - DECAY)
+        self.clear()
         return loss
 
     def steps(self, bucket, count):
@@ -120,8 +161,9 @@ def main():
     parser.add_argument("--world", type=int, default=1)
     parser.add_argument("--host", default="127.0.0.1", help="of rank 0")
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument("--sharing", choices=["ddp", "ddp-bf16", "fsdp"], default="ddp")
+    parser.add_argument("--sharing", choices=["ddp", "ddp-bf16", "fsdp", "tp", "pp"], default="ddp")
     parser.add_argument("--bucket-mib", type=float, default=1.0)
+    parser.add_argument("--samples", type=int, default=0, help="of a step; 0: the stored ones")
     args = parser.parse_args()
     torch.set_num_threads(1)
     if args.world > 1:

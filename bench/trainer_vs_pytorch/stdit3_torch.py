@@ -29,38 +29,38 @@ def rotate(x, cos, sin):
 class Attention(nn.Module):
     def __init__(self, dim, heads):
         super().__init__()
-        self.heads = heads
+        self.heads, self.head_dim = heads, dim // heads
         self.qkv = nn.Linear(dim, dim * 3)
         self.q_norm = RMSNorm(dim // heads)
         self.k_norm = RMSNorm(dim // heads)
         self.proj = nn.Linear(dim, dim)
 
     def forward(self, x, rope=None):
-        groups, tokens, dim = x.shape
+        groups, tokens, _ = x.shape
         qkv = self.qkv(x).view(groups, tokens, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         q, k, v = qkv.unbind(0)
         q, k = self.q_norm(q), self.k_norm(k)
         if rope is not None:
             q, k = rotate(q, *rope), rotate(k, *rope)
         x = F.scaled_dot_product_attention(q, k, v)
-        return self.proj(x.transpose(1, 2).reshape(groups, tokens, dim))
+        return self.proj(x.transpose(1, 2).reshape(groups, tokens, -1))
 
 
 class CrossAttention(nn.Module):
     def __init__(self, dim, heads):
         super().__init__()
-        self.heads = heads
+        self.heads, self.head_dim = heads, dim // heads
         self.q_linear = nn.Linear(dim, dim)
         self.kv_linear = nn.Linear(dim, dim * 2)
         self.proj = nn.Linear(dim, dim)
 
     def forward(self, x, y):
-        batch, tokens, dim = x.shape
+        batch, tokens, _ = x.shape
         q = self.q_linear(x).view(1, batch * tokens, self.heads, -1).transpose(1, 2)
-        kv = self.kv_linear(y).view(1, -1, 2, self.heads, dim // self.heads)
+        kv = self.kv_linear(y).view(1, -1, 2, self.heads, self.head_dim)
         k, v = kv.permute(2, 0, 3, 1, 4).unbind(0)
         x = F.scaled_dot_product_attention(q, k, v)
-        return self.proj(x.transpose(1, 2).reshape(batch, tokens, dim))
+        return self.proj(x.transpose(1, 2).reshape(batch, tokens, -1))
 
 
 class Mlp(nn.Module):
@@ -188,20 +188,36 @@ class STDiT3(nn.Module):
             self.tables[key] = (angles.cos(), angles.sin())
         return self.tables[key]
 
-    def forward(self, x, timestep, fps, height, width):
-        batch, _, frames, rows, columns = x.shape
-        pt, ph, pw = self.patch
-        frames, rows, columns = frames // pt, rows // ph, columns // pw
+    def blocks(self):
+        """In the order in which they run: spatial and temporal ones in turn."""
+        return [block for pair in zip(self.spatial_blocks, self.temporal_blocks) for block in pair]
+
+    def grid(self, sizes):
+        """(frames, rows, columns) in patches of a latent (B, C, T, H, W)."""
+        return tuple(size // patch for size, patch in zip(sizes[2:], self.patch))
+
+    def embed(self, x, timestep, fps, height, width):
+        """Tokens, and the conditions of the blocks."""
+        batch = x.shape[0]
+        frames, rows, columns = self.grid(x.shape)
         t = self.t_embedder(timestep) + self.fps_embedder(fps)
         t_mlp = self.t_block(t)
         y = self.y_embedder.y_proj(self.y_embedder.y_embedding)
-        rope = self.rope_tables(frames)
         scale = (height * width) ** 0.5 / self.input_sq_size
         x = self.x_embedder(x).view(batch, frames, rows * columns, self.dim)
         x = (x + self.positions(rows, columns, scale)).view(batch, -1, self.dim)
-        for spatial, temporal in zip(self.spatial_blocks, self.temporal_blocks):
-            x = spatial(x, y, t_mlp, frames, None)
-            x = temporal(x, y, t_mlp, frames, rope)
+        return x, t_mlp, t, y
+
+    def forward(self, x, timestep, fps, height, width):
+        grid = self.grid(x.shape)
+        x, t_mlp, t, y = self.embed(x, timestep, fps, height, width)
+        rope = self.rope_tables(grid[0])
+        for block in self.blocks():
+            x = block(x, y, t_mlp, grid[0], rope if block.temporal else None)
+        return self.output(x, t, grid)
+
+    def output(self, x, t, grid):
+        batch, (frames, rows, columns), (pt, ph, pw) = x.shape[0], grid, self.patch
         x = self.final_layer(x, t)
         x = x.view(batch, frames, rows, columns, pt, ph, pw, self.channels)
         return x.permute(0, 7, 1, 4, 2, 5, 3, 6).reshape(

@@ -5,7 +5,7 @@
 //   "memory -"       -> {"peak_bytes":} of this process so far
 // trainer_step --model tiny|288x2|... --dump FILE writes weights and inputs; then
 // --model M --case FILE [--rank R --world W --host H --port P] [--zero STAGE] [--bucket-mib N]
-// [--reduce-dtype fp32|bf16].
+// [--reduce-dtype fp32|bf16] [--tp N] [--pp N] [--samples N] [--micro N].
 #include "worker/model/stdit/stdit3.hpp"
 #include "worker/model/weights/safetensors.hpp"
 #include "worker/parallel/own_address.hpp"
@@ -16,6 +16,7 @@
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/Parallel.h>
+#include <ATen/ops/arange.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/rand.h>
 #include <ATen/ops/randn.h>
@@ -63,6 +64,8 @@ Setup setup_of(std::string const& model) {
 struct Options {
     std::string model = "tiny", dump, input;
     int rank = 0, world_size = 1, port = 0, zero_stage = 0, bucket_mib = 1;
+    int tp_size = 1, pp_size = 1;
+    std::int64_t samples = 0, micro_batch_size = 0;  // of a step, of a pass; 0: the stored ones
     std::string reduce_dtype;
     std::string host = "127.0.0.1";  // of rank 0
 };
@@ -106,8 +109,10 @@ public:
     Bench(Options const& options, SafetensorsContent const& content,
           std::optional<Group> const& group)
         : setup_(setup_of(options.model)),
-          ranks_(group ? group->world_size() : 1),
-          rank_(group ? group->rank() : 0) {
+          ranks_((group ? group->world_size() : 1) / (options.tp_size * options.pp_size)),
+          rank_(group ? group->rank() % (ranks_ * options.tp_size) / options.tp_size : 0),
+          own_samples_(options.samples),
+          micro_batch_size_(options.micro_batch_size) {
         for (auto const& [name, tensor, kind] : content.tensors) {
             if (name.starts_with("weights/")) {
                 weights_.push_back({name.substr(8), tensor});
@@ -115,13 +120,14 @@ public:
                 inputs_[name] = tensor.clone();  // the mapped file goes
             }
         }
-        Stdit3 model(setup_.config);
+        auto const groups =
+            split_ranks(group, {.tp_size = options.tp_size, .pp_size = options.pp_size}).value();
+        Stdit3 model(setup_.config, {}, groups.layers());
         model.parameters().load(weights_).value();
         Stdit3Training training;
         training.caption_drop_prob = 0;
         trainer_.emplace(job_of(options),
-                         std::make_unique<Stdit3Objective>(std::move(model), training),
-                         RankGroups{.all = group});
+                         std::make_unique<Stdit3Objective>(std::move(model), training), groups);
     }
 
     /// Of the stored noise and times with the stored weights, without an update.
@@ -164,13 +170,16 @@ private:
         auto const& shape = setup_.buckets.at(bucket);
         StepInput input;
         input.step = step_++;
-        input.latents = inputs_.at("in/" + bucket + "/x_start");
-        input.samples = input.micro_batch_size = shape[0];
+        auto const& stored = inputs_.at("in/" + bucket + "/x_start");
+        input.samples = own_samples_ > 0 ? own_samples_ : shape[0];
+        input.latents =
+            stored.index_select(0, at::arange(input.samples, at::kLong).remainder(shape[0]));
+        input.micro_batch_size = micro_batch_size_ > 0 ? micro_batch_size_ : input.samples;
         input.frames = shape[2];
         input.height = shape[3];
         input.width = shape[4];
-        input.global_samples = shape[0] * ranks_;
-        for (std::int64_t i = 0; i < shape[0]; ++i) {
+        input.global_samples = input.samples * ranks_;
+        for (std::int64_t i = 0; i < input.samples; ++i) {
             SampleIdentity sample;
             sample.id = static_cast<std::uint64_t>(++samples_ * 64 + rank_);
             sample.fps = kFps;
@@ -182,7 +191,7 @@ private:
     Setup setup_;
     std::vector<NamedTensor> weights_;
     std::map<std::string, at::Tensor> inputs_;
-    std::int64_t ranks_, rank_, samples_ = 0;
+    std::int64_t ranks_, rank_, own_samples_, micro_batch_size_, samples_ = 0;
     int step_ = 0;
     std::optional<Trainer> trainer_;
 };
@@ -200,6 +209,10 @@ Options parse(int argc, char** argv) {
         if (key == "--host") options.host = argv[i + 1];
         if (key == "--reduce-dtype") options.reduce_dtype = argv[i + 1];
         if (key == "--zero") options.zero_stage = std::stoi(argv[i + 1]);
+        if (key == "--tp") options.tp_size = std::stoi(argv[i + 1]);
+        if (key == "--pp") options.pp_size = std::stoi(argv[i + 1]);
+        if (key == "--samples") options.samples = std::stoll(argv[i + 1]);
+        if (key == "--micro") options.micro_batch_size = std::stoll(argv[i + 1]);
         if (key == "--bucket-mib") options.bucket_mib = std::stoi(argv[i + 1]);
     }
     return options;
