@@ -67,11 +67,14 @@ std::map<std::string, std::string> read_environment() {
     return variables;
 }
 
-int fail(AgentLink& agent, Error const& error) {
-    int const code = exit_code_of(error);
-    agent.send(protocol::WorkerFailed{.exit_code = code, .message = error.message});
-    fmt::print(stderr, "osora-worker: {}\n", printable(error.message, "\n\t"));
+int fail(AgentLink& agent, std::string const& message, int code) {
+    agent.send(protocol::WorkerFailed{.exit_code = code, .message = message});
+    fmt::print(stderr, "osora-worker: {}\n", printable(message, "\n\t"));
     return code;
+}
+
+int fail(AgentLink& agent, Error const& error) {
+    return fail(agent, error.message, exit_code_of(error));
 }
 
 using Job = Result<TrainOutcome> (*)(plan::WorkerJob const&, RankEnvironment const&, AgentLink&);
@@ -102,6 +105,8 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     CountedAllocator::install();  // before the first tensor
     auto const outcome = run(*job, self, agent);
     if (outcome.has_error()) return fail(agent, outcome.error());
+    if (!outcome->failed_check.empty())
+        return fail(agent, outcome->failed_check, protocol::kExitCheckFailed);
     agent.send(protocol::WorkerFinished{.steps = outcome->steps, .stopped = outcome->stopped});
     return 0;
 }

@@ -27,6 +27,7 @@ constexpr std::array kRunErrors{
             "osora-worker compared what it computed, read or received with what it must be, and "
             "they differ. It stops before the difference reaches a checkpoint.",
         .causes = "memory or a GPU returns wrong values\n"
+                  "train.self_check found that a step of the layout is not that of one rank\n"
                   "a defect of osora",
         .next = "osora logs RUN\n"
                 "osora doctor --run RUN\n"

@@ -110,6 +110,13 @@ void check_optim(ResolvedConfig& resolved) {
     }
 }
 
+void check_self_check(ResolvedConfig& resolved) {
+    if (!readable(resolved, {"run.job", "train.self_check"})) return;
+    if (!resolved.config.train.self_check || resolved.config.run.job == "train") return;
+    complain(resolved, "train.self_check",
+             "is used with run.job = \"train\" only; nearest valid: false");
+}
+
 void check_step_pattern(ResolvedConfig& resolved) {
     if (!readable(resolved, {"run.job", "worker.step_pattern"})) return;
     auto const& pattern = resolved.config.worker.step_pattern;
@@ -207,6 +214,7 @@ void check_keys(ResolvedConfig& resolved) {
     check_optim(resolved);
     check_notify(resolved);
     check_slurm(resolved);
+    check_self_check(resolved);
     check_step_pattern(resolved);
 }
 

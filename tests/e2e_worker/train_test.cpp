@@ -138,8 +138,12 @@ TEST_F(Train, RanksThatShareTrainTheSameModel) {
     auto cut = job(1, 8);
     cut.plan.chosen.zero_stage = 1;
     cut.plan.chosen.tp_size = cut.plan.chosen.pp_size = 2;
+    cut.config.train.self_check = true;
     auto const third = run(cut, 4);
     for (auto const& rank : third) ASSERT_EQ(rank.exit_code, 0);
+    auto const checked = third[0].of("notice");
+    ASSERT_FALSE(checked.empty());
+    EXPECT_EQ(checked[0].at("kind").as_string(), "self_check");
     EXPECT_EQ(third[0].steps("samples"), std::vector<double>(2, 0)) << "the last stage counts";
     EXPECT_GT(third[2].steps("samples")[0], 0);
     EXPECT_EQ(third[3].of("hello")[0].at("facts").at("parameters"),
@@ -152,6 +156,26 @@ TEST_F(Train, RanksThatShareTrainTheSameModel) {
     EXPECT_LT(relative_difference(last.steps("loss")[0], one.steps("loss")[8]), 2e-3);
     for (auto const& entry : fs::directory_iterator(folder_ / "run dir" / "checkpoints"))
         EXPECT_TRUE(entry.path().filename().string().starts_with("step-")) << entry.path();
+}
+
+// Ranks that do not start from the same weights: train.self_check ends the run before a step.
+TEST_F(Train, SelfCheckFindsRanksThatDiffer) {
+    auto checked = job(2, 3);
+    checked.config.train.self_check = true;
+    job_of_rank_ = [&](int rank) {
+        auto own = checked;
+        own.config.train.seed += rank;
+        return own;
+    };
+    auto const ranks = run(checked, 2);
+    for (auto const& rank : ranks) {
+        EXPECT_EQ(rank.exit_code, 15);
+        EXPECT_TRUE(rank.of("step").empty());
+        auto const failed = rank.of("failed");
+        ASSERT_EQ(failed.size(), 1u);
+        EXPECT_THAT(std::string(failed[0].at("message").as_string()),
+                    testing::HasSubstr("train.self_check: dp 2, ZeRO 0, recompute none"));
+    }
 }
 
 // The reduced gradient of 2 and 4 ranks is the gradient of one rank on the same samples, to fp32

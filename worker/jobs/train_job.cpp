@@ -9,6 +9,7 @@
 #include "worker/jobs/objectives.hpp"
 #include "worker/jobs/resume.hpp"
 #include "worker/jobs/same_data.hpp"
+#include "worker/jobs/self_check.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_loop.hpp"
 #include "worker/memory/counted_allocator.hpp"
@@ -157,6 +158,18 @@ void cap_memory(plan::WorkerJob const& job, Device const& device) {
     counted->set_cap(static_cast<std::int64_t>(*most.value * static_cast<double>(kGiB)));
 }
 
+/// train.self_check: what it found, or why it could not be done.
+Result<SelfCheck> check_layout(plan::WorkerJob const& job, TrainRanks const& ranks,
+                               Device const& device) {
+    auto checked =
+        self_check(job, ranks, device, [&](plan::WorkerJob const& small, RankGroups const& groups) {
+            Notices notices;
+            return make_objective(small, device, groups, notices);
+        });
+    if (checked.has_error()) return Error(checked.error()).in("train.self_check");
+    return checked;
+}
+
 }  // namespace
 
 Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment const& self,
@@ -166,7 +179,6 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     if (job.config.train.deterministic) use_deterministic_kernels();
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
-    cap_memory(job, device);
     FlightWatch watch({.run_dir = job.run_dir,
                        .rank = self.rank,
                        .world_size = self.world_size,
@@ -178,6 +190,15 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     OSORA_TRY(auto const ranks,
               join_train_ranks(self, device, job.plan.chosen, std::move(waiting)));
     auto const& group = ranks.all;
+    if (job.config.train.self_check) {
+        OSORA_TRY(auto const checked, check_layout(job, ranks, device));
+        if (!checked.passed()) return TrainOutcome{.failed_check = checked.text()};
+        if (self.rank == 0) {
+            agent.send(protocol::WorkerNotice{
+                .kind = "self_check", .severity = "info", .step = 0, .detail = checked.text()});
+        }
+    }
+    cap_memory(job, device);
     Notices notices;
     OSORA_TRY(auto objective, make_objective(job, device, ranks, notices));
     OSORA_TRY_VOID(choose_trainable(objective->parameters(), job.config.optim,

@@ -8,11 +8,14 @@
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/rank_environment.hpp"
 
+#include <string>
+
 namespace osora::worker {
 
 struct TrainOutcome {
     int steps = 0;         // of the run, all attempts together
     bool stopped = false;  // stopped by order, before the last step
+    std::string failed_check = {};  // train.self_check found a difference: no step was done
 };
 
 [[nodiscard]] Result<TrainOutcome> run_train_job(plan::WorkerJob const& job,

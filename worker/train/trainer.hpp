@@ -73,6 +73,8 @@ public:
     /// Weights, moving average and optimizer state under their state-dict names (live, no copies):
     /// the parts that this rank updates, and with `common` what every rank has.
     [[nodiscard]] CheckpointParts tensors(bool common = true) const;
+    /// The same of all parts that are on this rank, also those that another rank brings.
+    [[nodiscard]] CheckpointParts held_parts() const { return live(true, false); }
     /// Whether every rank has a part of each checkpoint; else all have the whole.
     [[nodiscard]] bool is_sharded() const { return ranks_->is_sharded(); }
     /// Sets its part of a checkpoint's state.

@@ -107,7 +107,7 @@ void Trainer::describe(CheckpointState& state) const {
 }
 
 Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint) {
-    auto const live = this->live(true, false);
+    auto const live = held_parts();
     auto const& kept = checkpoint.tensors;
     OSORA_TRY_VOID(copy_named(kept.model, live.model));
     OSORA_TRY_VOID(copy_named(kept.adapter, live.adapter));

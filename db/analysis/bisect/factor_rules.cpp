@@ -40,6 +40,7 @@ constexpr std::array kHarmless{
     Harmless{"probe.", kNoPartOfStep},
     Harmless{"faults.", kNoPartOfStep},
     Harmless{"train.log_every", kNoPartOfStep},
+    Harmless{"train.self_check", kNoPartOfStep},
     Harmless{"train.steps", "the length of a run is not part of a step"},
     Harmless{"checkpoint.keep", kNoPartOfStep},
     Harmless{"checkpoint.resume", kNoPartOfStep},
