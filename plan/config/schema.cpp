@@ -40,6 +40,7 @@ constexpr std::array kSections{
     SectionRow{"probe", "Links are measured before a run on several nodes."},
     SectionRow{"bisect", "Search for the cause of a regression."},
     SectionRow{"notify", "Who is notified, and when."},
+    SectionRow{"daemon", "The controller of the run."},
     SectionRow{"debug", "Known-bad variants, to reproduce problems."},
 };
 
@@ -335,7 +336,6 @@ constexpr std::array kDataRows{
               .unit = "MiB", .min = 0, .max = 1e9},
     SchemaRow{.section = "faults", .key = "exclude_nodes", .doc = "Nodes never to use.",
               .example = "[\"n11\"]", .support = Support::none_harmless},
-
     SchemaRow{.section = "probe", .key = "before_start",
               .doc = "Measure links before the first launch; auto: unless that was done lately.",
               .choices = "auto|always|never"},
@@ -344,7 +344,6 @@ constexpr std::array kDataRows{
               .unit = "h", .min = 0, .max = 87600},
     SchemaRow{.section = "probe", .key = "exclude",
               .doc = "A node that is found slow is left out, while there are spares."},
-
     SchemaRow{.section = "bisect", .key = "auto", .doc = "After a slow run: repeat, then bisect.",
               .choices = "off|suggest|run", .member = "auto_mode"},
     SchemaRow{.section = "bisect", .key = "budget_gpu_h", .doc = "Most that a bisect may spend.",
@@ -352,7 +351,6 @@ constexpr std::array kDataRows{
     SchemaRow{.section = "bisect", .key = "build",
               .doc = "How to build a commit; empty: commits are not a factor.",
               .example = "[\"make\", \"-j8\"]"},
-
     SchemaRow{.section = "notify", .key = "on",
               .doc = "When a message is sent; failure: also at a restart.",
               .choices = "end|failure|regression", .example = "[\"end\", \"failure\"]"},
@@ -362,7 +360,9 @@ constexpr std::array kDataRows{
     SchemaRow{.section = "notify", .key = "webhook",
               .doc = "http:// or https:// URL that gets the message as a POST of JSON."},
     SchemaRow{.section = "notify", .key = "mail", .doc = "Address that gets a mail (sendmail)."},
-
+    SchemaRow{.section = "daemon", .key = "metrics",
+              .doc = "Address of metrics for Prometheus; port 0: any free one; empty: none.",
+              .example = "\"127.0.0.1:9464\""},
     SchemaRow{.section = "debug", .key = "collectives", .doc = "How gradients are reduced.",
               .choices = "bucketed|per_parameter"},
     SchemaRow{.section = "debug", .key = "frame_mask_rule",
