@@ -12,7 +12,7 @@ if(modules)
 endif()
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/osora/examples
         OPTIONAL FILES_MATCHING PATTERN *.toml)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/etc/slurm DESTINATION ${CMAKE_INSTALL_DATADIR}/osora)
+install(DIRECTORY ${CMAKE_SOURCE_DIR}/etc/slurm ${CMAKE_SOURCE_DIR}/etc/grafana DESTINATION ${CMAKE_INSTALL_DATADIR}/osora)
 install(FILES ${CMAKE_SOURCE_DIR}/etc/systemd/osorad.service DESTINATION lib/systemd/user)
 install(FILES ${CMAKE_SOURCE_DIR}/docs/man/osora.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${CMAKE_SOURCE_DIR}/etc/completion/osora.bash

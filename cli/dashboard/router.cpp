@@ -14,16 +14,6 @@
 namespace osora::cli {
 namespace {
 
-/// What every response says, also errors.
-void add_guards(WebResponse& response, std::string const& policy) {
-    response.headers.emplace_back("Content-Security-Policy", policy + "; frame-ancestors 'none'");
-    response.headers.emplace_back("X-Content-Type-Options", "nosniff");
-    response.headers.emplace_back("X-Frame-Options", "DENY");
-    response.headers.emplace_back("Referrer-Policy", "no-referrer");
-    response.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
-    response.headers.emplace_back("Cache-Control", "no-store");
-}
-
 WebResponse html_response(int status, WebPage const& page) {
     WebResponse response{.status = status, .headers = {}, .body = page_head(page.head) + page.body};
     add_guards(response, content_policy(page.head));
@@ -57,22 +47,6 @@ WebProblem missing(Error const& error, std::string const& folder) {
     problem.near_name = error.message.substr(begin, error.message.size() - begin - 1);
     problem.near_path = folder + percent_encoded(problem.near_name);
     return problem;
-}
-
-/// The address of another site that a name leads to, or a page of another site that asks.
-std::string refusal(WebRequest const& request, WebRules const& rules) {
-    auto const host = host_of(request.host);
-    bool const known = std::ranges::find(rules.hosts, host) != rules.hosts.end() ||
-                       (rules.any_address && is_ip_address(host));
-    if (host.empty() || !known) {
-        return fmt::format("Host: {} is not a name of this server; use {}",
-                           request.host.empty() ? "(none)" : request.host,
-                           rules.hosts.empty() ? "its IP address" : rules.hosts.front());
-    }
-    if (!request.origin.empty() && lower(request.origin) != "http://" + lower(request.host)) {
-        return fmt::format("Origin: {} is another site", request.origin);
-    }
-    return {};
 }
 
 bool has_token(WebRequest const& request, WebRules const& rules) {
@@ -169,34 +143,18 @@ WebResponse no_such_page(WebTarget const& target, WebRules const& rules) {
 }  // namespace
 
 WebRules rules_for(ListenAddress const& listen, std::string const& host) {
-    WebRules rules;
+    WebRules rules{
+        .names = names_for(listen, host), .token = {}, .report_assets = {}, .assets = {}};
     rules.report_assets = web::page_assets();
     rules.assets = web::dashboard_assets();
-    if (!listen.is_everywhere()) rules.hosts.push_back(listen.address);
-    for (char const* name : {"localhost", "127.0.0.1", "::1"}) rules.hosts.emplace_back(name);
-    if (!listen.is_loopback()) {
-        auto const full = lower(host);
-        rules.hosts.push_back(full);
-        rules.hosts.push_back(full.substr(0, full.find('.')));
-        rules.any_address = listen.is_everywhere();
-    }
     return rules;
-}
-
-WebResponse plain_response(int status, std::string const& text) {
-    WebResponse response{
-        .status = status, .type = "text/plain; charset=utf-8", .headers = {}, .body = text};
-    add_guards(response, "default-src 'none'");
-    return response;
 }
 
 WebResponse answer(WebRequest const& request, WebRules const& rules, DashboardView& view) {
     if (request.method != "GET" && request.method != "HEAD") {
-        auto response = plain_response(405, "this server only answers GET and HEAD\n");
-        response.headers.emplace_back("Allow", "GET, HEAD");
-        return response;
+        return method_refused();
     }
-    if (auto const why = refusal(request, rules); !why.empty()) {
+    if (auto const why = refusal(request, rules.names); !why.empty()) {
         return plain_response(403, why + "\n");
     }
     auto target = parse_target(request.target);

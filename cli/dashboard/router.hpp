@@ -2,20 +2,18 @@
 // of the history in, a response out. docs/rfc/030 says which request is refused and why.
 #pragma once
 
+#include "base/http/web_request.hpp"
 #include "cli/dashboard/dashboard_view.hpp"
-#include "cli/dashboard/web_request.hpp"
 #include "web/dashboard/dashboard_assets.hpp"
 
 #include <string>
-#include <vector>
 
 namespace osora::cli {
 
 struct WebRules {
-    std::vector<std::string> hosts;  // names in Host that are this server, in lower case
-    bool any_address = false;        // every IP address in Host is: it listens on all
-    std::string token;               // empty: none is asked for
-    std::string cookie = "osora";    // holds the token
+    WebNames names;
+    std::string token;             // empty: none is asked for
+    std::string cookie = "osora";  // holds the token
     web::PageAssets report_assets;
     web::DashboardAssets assets;
 };
@@ -25,8 +23,5 @@ struct WebRules {
 
 [[nodiscard]] WebResponse answer(WebRequest const& request, WebRules const& rules,
                                  DashboardView& view);
-
-/// For requests that cannot be read, and when there are too many: text, with the same headers.
-[[nodiscard]] WebResponse plain_response(int status, std::string const& text);
 
 }  // namespace osora::cli

@@ -1,10 +1,10 @@
 #include "cli/dashboard/runs_page.hpp"
 
+#include "base/http/web_request.hpp"
 #include "base/text/percent.hpp"
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
 #include "base/version.hpp"
-#include "cli/dashboard/web_request.hpp"
 #include "cli/text/html.hpp"
 #include "cli/text/wall_time.hpp"
 

@@ -1,5 +1,5 @@
 // osora history export and import: runs in one file, to move them to another machine or to archive
-// them.
+// them; their steps for programs that draw curves.
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
 #include "cli/command/commands.hpp"
@@ -9,6 +9,7 @@
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
 #include "cli/command/state_folder.hpp"
+#include "cli/history/history_steps.hpp"
 #include "cli/text/terminal.hpp"
 #include "db/archive/run_archive.hpp"
 #include "db/ingest/ingest.hpp"
@@ -62,6 +63,30 @@ Result<std::vector<db::RunRecord>> chosen(db::Store& store, Arguments const& arg
     return runs;
 }
 
+/// --format tensorboard or csv.
+int write_steps(std::vector<db::RunRecord> const& runs, std::string const& format,
+                Arguments const& arguments) {
+    auto const to = *arguments.value("--to");
+    auto const exported = format == "csv" ? export_csv(runs, to) : export_event_files(runs, to);
+    if (exported.has_error()) return fail(exported.error());
+    std::int64_t steps = 0;
+    json::array rows;
+    for (auto const& each : *exported) {
+        steps += each.steps;
+        rows.push_back(json::object{{"name", each.name},
+                                    {"number", each.number},
+                                    {"steps", each.steps},
+                                    {"file", each.file}});
+    }
+    if (arguments.has("--json")) {
+        print_json("history.export", {{"format", format}, {"file", to}, {"runs", std::move(rows)}});
+    } else {
+        cli::print("{} of {} to {}\n", counted(steps, "step"),
+                   counted(static_cast<std::int64_t>(exported->size()), "run"), printable(to));
+    }
+    return steps > 0 ? kExitOk : kExitUndecided;
+}
+
 int run_export(Context const& context, Arguments const& arguments) {
     auto const file = arguments.value("--to");
     if (!file || file->empty()) return cli::fail(kExitUsage, "--to FILE is missing");
@@ -75,6 +100,8 @@ int run_export(Context const& context, Arguments const& arguments) {
     auto const runs = chosen(**history, arguments);
     if (runs.has_error()) return fail(runs.error());
     if (runs->empty()) return cli::fail(kExitUndecided, "there is no run to export");
+    auto const format = arguments.value("--format").value_or("archive");
+    if (format != "archive") return write_steps(*runs, format, arguments);
     auto const exported = db::export_runs(*runs, *file);
     if (exported.has_error()) return fail(exported.error());
     if (arguments.has("--json")) {
@@ -119,10 +146,16 @@ CommandSpec history_export_command() {
             "reads on another machine. It holds no logs, checkpoints, environments, tokens or "
             "keys; secrets of [worker] env are digests, and the last lines of a failed rank are "
             "without them. Paths, hosts and commands are in it. A file that exists is not "
-            "overwritten.",
+            "overwritten.\n\n"
+            "--format tensorboard writes the steps of each run to "
+            "FILE/NAME/events.out.tfevents...: "
+            "loss, rate, step time and its parts, samples a second, memory, and losses of "
+            "evaluations; open the folder with tensorboard --logdir FILE. --format csv writes one "
+            "table with a row for each step. Each step is there once, as the last attempt ran it. "
+            "Exit code 3: the runs have no steps.",
         .example =
             "osora history export 41 42 --to case.osora\n"
-            "osora history export --all --to backup.osora",
+            "osora history export 41 42 --format tensorboard --to curves",
         .positionals = {{.name = "RUN...",
                          .help = "Numbers, names or uuids.",
                          .complete = Complete::run,
@@ -130,8 +163,12 @@ CommandSpec history_export_command() {
                          .repeated = true}},
         .options = {{.name = "--to",
                      .value = "FILE",
-                     .help = "The file to make.",
+                     .help = "The file to make; with --format tensorboard a folder.",
                      .complete = Complete::file},
+                    {.name = "--format",
+                     .value = "FORMAT",
+                     .help = "archive (for osora history import), tensorboard or csv.",
+                     .choices = "archive|tensorboard|csv"},
                     {.name = "--all", .value = "", .help = "Every run whose folder is there."},
                     json_option()},
         .run = run_export};

@@ -262,6 +262,7 @@ std::string report_json(RunReport const& report) {
         {"cores", report.cores.text},
         {"slow_rank", to_json(report.straggler)},
         {"slowest_ranks", slowest_ranks(report.rank_work)},
+        {"bottlenecks", to_json(report.bottlenecks)},
         {"probe", probe_object(report.probe)},
         {"next", to_json(report.next)}};
     return printable_json(json::serialize(object)) + "\n";

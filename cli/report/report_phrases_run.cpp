@@ -86,6 +86,15 @@ void add_speed(RunReport const& report, Paragraphs& to) {
     add(to, "expected", line);
 }
 
+void add_bottlenecks(RunReport const& report, Paragraphs& to) {
+    Paragraph verdict{"verdict", {}};
+    for (auto const& each : report.bottlenecks) {
+        verdict.lines.push_back(each.verdict + ": " + each.evidence);
+        if (!each.next.empty()) verdict.lines.push_back("next: " + each.next);
+    }
+    if (!verdict.lines.empty()) to.push_back(std::move(verdict));
+}
+
 /// "stage 1 from step 400: 300 steps, 520 ms/step (expected 500 ms); 200 64x64x8 x 600 ms, ..."
 std::string stage_line(StageRow const& row) {
     std::string line =
@@ -145,9 +154,9 @@ void add_faults(RunReport const& report, Paragraphs& to) {
     if (report.relaunches.empty() && m.steps_repeated == 0 && m.steps_undone == 0) return;
     auto const asked = std::ranges::count_if(report.relaunches, &Relaunch::asked);
     auto const by_faults = std::ssize(report.relaunches) - asked;
-    std::string line = fmt::format("{} {} of {}", by_faults,
-                                   by_faults == 1 ? "relaunch" : "relaunches",
-                                   report.run.run.restarts_max);
+    std::string line =
+        fmt::format("{} {} of {}", by_faults, by_faults == 1 ? "relaunch" : "relaunches",
+                    report.run.run.restarts_max);
     if (asked > 0) line += fmt::format(" · {} as asked", asked);
     line += fmt::format(" · {} repeated", counted(m.steps_repeated, "step"));
     if (m.steps_undone > 0) line += fmt::format(" · {} lost", m.steps_undone);
@@ -240,6 +249,7 @@ ReportPhrases phrases_of(RunReport const& report) {
                         .next = report.next};
     add(words.answer, "cause", report.state.cause);
     add_speed(report, words.answer);
+    add_bottlenecks(report, words.answer);
     add_stages(report, words.answer);
     if (report.run.run.job != "rehearse" && report.run.run.job != "encode")
         add(words.answer, "loss", loss_line(report.measured));

@@ -51,7 +51,8 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     if (!problems.empty()) return refuse(problems, json);
     auto const path = variable_or(context.environment, "PATH", "");
     for (auto const& list : {plan::without_effect(submission.resolved),
-                             plan::notify_warnings(submission.resolved, path)}) {
+                             plan::notify_warnings(submission.resolved, path),
+                             plan::metrics_warnings(submission.resolved)}) {
         for (auto const& note : list) prepared.notes.push_back(plan::to_text(note));
     }
     submission.base_dir =

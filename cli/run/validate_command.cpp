@@ -40,8 +40,9 @@ void check_against_machine(Context const& context, plan::ResolvedConfig& resolve
 
 std::vector<std::string> notes_of(plan::ResolvedConfig const& resolved, std::string_view path) {
     std::vector<std::string> notes;
-    for (auto const& list : {plan::unsupported(resolved), plan::without_effect(resolved),
-                             plan::notify_warnings(resolved, path)}) {
+    for (auto const& list :
+         {plan::unsupported(resolved), plan::without_effect(resolved),
+          plan::notify_warnings(resolved, path), plan::metrics_warnings(resolved)}) {
         for (auto const& each : list) notes.push_back(plan::to_text(each));
     }
     return notes;

@@ -32,14 +32,6 @@ namespace {
 constexpr double kOrphanLimit_s = 2;
 constexpr int kDurableLooks = 200;  // 10 ms each
 
-protocol::RunNotice make_notice(std::string kind, std::string detail) {
-    protocol::RunNotice notice;
-    notice.kind = std::move(kind);
-    notice.severity = "warning";
-    notice.detail = std::move(detail);
-    return notice;
-}
-
 class Controller {
 public:
     Controller(ControllerSetup setup, Env& env, Logger& log);
@@ -90,6 +82,7 @@ private:
     JournalQueue journal_;
     HistoryFeed history_;
     Notifier notifier_;
+    MetricsServer metrics_;
 };
 
 Controller::Controller(ControllerSetup setup, Env& env, Logger& log)
@@ -110,13 +103,16 @@ Controller::Controller(ControllerSetup setup, Env& env, Logger& log)
                 .on_lossy = [this](Error const& error) { metrics_lost(error); }}),
       history_(tasks_, setup_.paths, setup_.ingest,
                [this](Error const& error) { history_failed(error); }),
-      notifier_(setup_.notify, tasks_, [this](protocol::RunNotice notice) {
-          log_.log(notice.severity == "info" ? LogLevel::info : LogLevel::warning, "notification",
-                   {{"what", notice.detail}});
-          note(std::move(notice));
-      }) {
-    if (notifier_.is_on()) {
-        for (auto const& record : setup_.replayed) notifier_.occasions().replay(record);
+      notifier_(setup_.notify, tasks_,
+                [this](protocol::RunNotice notice) {
+                    log_.log(notice.severity == "info" ? LogLevel::info : LogLevel::warning,
+                             "notification", {{"what", notice.detail}});
+                    note(std::move(notice));
+                }),
+      metrics_(setup_.metrics, tasks_) {
+    for (auto const& record : setup_.replayed) {
+        if (notifier_.is_on()) notifier_.occasions().replay(record);
+        metrics_.take(record);
     }
     setup_.replayed = {};
     setup_.backend.spared = [this] { return notifier_.running(); };
@@ -145,6 +141,7 @@ Result<int> Controller::run() {
     if (traits.outlive && !traits.other_hosts) end_dead_agents();
     perform_all(core_.start(now()));
     for (auto& notice : setup_.notices) note(std::move(notice));
+    if (auto served = metrics_.start(log_)) note(std::move(*served));
     tasks_.spawn("timer", keep_time());
     context_.run();
     return exit_code_;
@@ -210,6 +207,7 @@ void Controller::perform_all(ControllerActions actions) {
 void Controller::perform(AppendRecord action) {
     std::optional<NotifyMessage> message;
     if (notifier_.is_on()) message = notifier_.occasions().take(action.record);
+    metrics_.take(action.record);
     journal_.append(std::move(action.record), action.sync);
     if (message) journal_.then([this, message] { notifier_.send(*message); });
 }
@@ -279,8 +277,9 @@ void Controller::notify_if_slower() {
     auto const slower = setup_.ask_series(setup_.paths, setup_.notify.series, run.number);
     if (slower.has_error()) {
         if (slower.error().code == Errc::not_found) return;
-        return note(make_notice(std::string(protocol::kNotificationFailed),
-                                "notification failed: regression: " + slower.error().message));
+        return note(
+            protocol::make_notice(protocol::kNotificationFailed,
+                                  "notification failed: regression: " + slower.error().message));
     }
     if (!*slower) return;
     auto const& [state, reason] = **slower;
@@ -311,20 +310,22 @@ void Controller::journal_failed(Error const& error) {
 
 void Controller::metrics_lost(Error const& error) {
     log_.error("the run continues without metrics", {{"why", error.message}});
-    note(make_notice("metrics_lost", error.message));
+    note(protocol::make_notice("metrics_lost", error.message));
 }
 
 void Controller::history_failed(Error const& error) {
     log_.warning("cannot update history.db", {{"why", error.message}});
     // Nothing is recorded after the run's end.
     if (core_.status().state == protocol::RunState::done) return;
-    note(make_notice("history_behind", error.message));
+    note(protocol::make_notice("history_behind", error.message));
 }
 
 /// A notice by the controller shell; it changes no state, so the core need not know it.
 void Controller::note(protocol::RunNotice notice) {
     notice.attempt = core_.status().attempt;
-    journal_.append({0, env_.wall_us(), std::move(notice)}, true);
+    protocol::JournalRecord record{0, env_.wall_us(), std::move(notice)};
+    metrics_.take(record);
+    journal_.append(std::move(record), true);
 }
 
 protocol::ControlReply Controller::command(protocol::ToController const& message) {

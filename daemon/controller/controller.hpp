@@ -7,6 +7,7 @@
 #include "daemon/backends/make_backend.hpp"
 #include "daemon/controller/controller_core.hpp"
 #include "daemon/journal/journal_file.hpp"
+#include "daemon/metrics/metrics_server.hpp"
 #include "daemon/notify/notify_setup.hpp"
 #include "daemon/notify/series_verdict.hpp"
 #include "protocol/run_directory.hpp"
@@ -39,6 +40,7 @@ struct ControllerSetup {
     int lifeline_fd = -1;               // readable end of a pipe; EOF: the attached osora has ended
     Ingest ingest;                      // may be empty
     NotifySetup notify;
+    MetricsSetup metrics;
     AskSeries ask_series;                      // may be empty
     std::vector<protocol::RunNotice> notices;  // from before the start, for the journal
 };

@@ -6,6 +6,7 @@
 #include "base/host_name.hpp"
 #include "base/ids.hpp"
 #include "base/text/seconds.hpp"
+#include "base/version.hpp"
 #include "daemon/controller/pre_launch_probe.hpp"
 #include "daemon/controller/run_lock.hpp"
 #include "daemon/controller/stop_request.hpp"
@@ -15,6 +16,7 @@
 #include "protocol/flight/flight_analysis.hpp"
 #include "protocol/flight/flight_files.hpp"
 #include "protocol/json_file.hpp"
+#include "protocol/notice_kinds.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -28,12 +30,8 @@ namespace {
 std::vector<protocol::RunNotice> notices_of(protocol::RunPaths const& paths,
                                             JournalFile::Opened const& opened) {
     std::vector<protocol::RunNotice> notices;
-    auto add = [&](std::string kind, std::string detail) {
-        protocol::RunNotice notice;
-        notice.kind = std::move(kind);
-        notice.severity = "warning";
-        notice.detail = std::move(detail);
-        notices.push_back(std::move(notice));
+    auto add = [&](std::string_view kind, std::string detail) {
+        notices.push_back(protocol::make_notice(kind, std::move(detail)));
     };
     auto const network = is_network_file_system(paths.dir);
     if (network.has_value() && *network) {
@@ -126,6 +124,16 @@ void set_up_notify(ControllerSetup& setup, OneRunOptions const& options) {
     notify.environment = options.environment;
 }
 
+void set_up_metrics(ControllerSetup& setup) {
+    plan::RunConfig const& config = setup.backend.config;
+    setup.metrics = {.listen = config.daemon.metrics,
+                     .host = setup.core.host,
+                     .facts = {.series = config.run.name,
+                               .model = config.model.arch,
+                               .backend = config.resources.backend,
+                               .version = kVersion}};
+}
+
 /// Where nodes have several networks, the measurement decides on which of them ranks meet: plan and
 /// job are rewritten before an agent has read them.
 Result<void> apply_settings(ControllerSetup& setup, OneRunOptions const& options,
@@ -156,7 +164,7 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, plan::Ori
                 options.lifeline_fd < 0 ? -1 : ::fcntl(options.lifeline_fd, F_DUPFD_CLOEXEC, 3);
             probe.resume = probe.supervised = false;
             probe.ingest = {};
-            probe.notify = false;
+            probe.notify = probe.metrics = false;
             return run_one(std::move(probe), env, log);
         }};
     auto const probed = probe_before_launch(before);
@@ -168,12 +176,9 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, plan::Ori
         if (asked.has_error())
             log.error("cannot write stop request", {{"why", asked.error().message}});
     }
-    protocol::RunNotice notice;
-    notice.kind = "probe";
     bool const well = probed.result && probed.result->findings.empty();
-    notice.severity = well ? "info" : "warning";
-    notice.detail = probe_sentence(probed);
-    setup.notices.push_back(std::move(notice));
+    setup.notices.push_back(
+        protocol::make_notice("probe", probe_sentence(probed), well ? "info" : "warning"));
     if (probed.result) {
         setup.core.probe = protocol::to_json(*probed.result);
         auto const applied = apply_settings(setup, options, origins, *probed.result);
@@ -237,6 +242,7 @@ Result<int> run_one(OneRunOptions options, Env& env, Logger& log) {
     setup.ingest = options.ingest;
     setup.ask_series = options.ask_series;
     if (options.notify) set_up_notify(setup, options);
+    if (options.metrics) set_up_metrics(setup);
     plan::RunConfig const of_run = setup.backend.config;
     OSORA_TRY(int const exit_code, run_controller(std::move(setup), env, log));
     if (exit_code == 0 && of_run.run.job == "probe" && options.ingest) {

@@ -23,7 +23,8 @@ struct OneRunOptions {
     Environment environment;
     Ingest ingest;
     AskSeries ask_series;
-    bool notify = true;  // send the messages of [notify]
+    bool notify = true;   // send the messages of [notify]
+    bool metrics = true;  // serve those of [daemon]
 };
 
 /// osora's exit code. Errors: the run could not be loaded (busy: it already has a controller).

@@ -2,6 +2,7 @@
 
 #include "base/robust.hpp"
 #include "base/text/units.hpp"
+#include "protocol/notice_kinds.hpp"
 
 #include <fmt/format.h>
 
@@ -85,13 +86,14 @@ void StepAlarm::look_at_time(std::string const& bucket, double step_s, double sa
     double const slower_s = (level - 1) * reference.median_s * samples;
     if (!sagging_ && level > 1 + std::max(options_.sag, noise) && slower_s > options_.sag_s) {
         sagging_ = true;
-        notices.push_back(notice("throughput_sag", "warning",
+        notices.push_back(notice(std::string(protocol::kThroughputSag), "warning",
                                  fmt::format("steps take {:.2f} times as long as at first{}: the "
                                              "median of the last {}",
                                              level, since(), window)));
     } else if (sagging_ && level < 1 + options_.back) {
         sagging_ = false;
-        notices.push_back(notice("throughput_back", "info", "steps are as fast as at first again"));
+        notices.push_back(notice(std::string(protocol::kThroughputBack), "info",
+                                 "steps are as fast as at first again"));
     }
 }
 

@@ -213,6 +213,7 @@ void check_keys(ResolvedConfig& resolved) {
     check_cache(resolved);
     check_optim(resolved);
     check_notify(resolved);
+    check_metrics(resolved);
     check_slurm(resolved);
     check_self_check(resolved);
     check_step_pattern(resolved);

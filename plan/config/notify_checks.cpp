@@ -1,5 +1,6 @@
 #include "plan/config/notify_checks.hpp"
 
+#include "base/http/web_request.hpp"
 #include "base/process/capture.hpp"
 #include "plan/config/receivers.hpp"
 
@@ -25,6 +26,28 @@ void check_notify(ResolvedConfig& resolved) {
     if (!notify.command.empty() && notify.command.front().empty()) {
         complain(resolved, "notify.command", "its first word, the program, is empty");
     }
+}
+
+void check_metrics(ResolvedConfig& resolved) {
+    auto const& metrics = resolved.config.daemon.metrics;
+    if (metrics.empty() || resolved.unread.contains("daemon.metrics")) return;
+    auto const listen = parse_listen(metrics);
+    if (listen.has_value()) return;
+    complain(resolved, "daemon.metrics",
+             listen.error().message +
+                 "; write it as 127.0.0.1:9464, [::1]:9464 or, for every "
+                 "machine that reaches this one, 0.0.0.0:9464");
+}
+
+std::vector<ConfigProblem> metrics_warnings(ResolvedConfig const& resolved) {
+    std::vector<ConfigProblem> warnings;
+    auto const listen = parse_listen(resolved.config.daemon.metrics);
+    if (listen.has_error() || listen->is_loopback()) return warnings;
+    warnings.push_back(problem_of(
+        resolved, "daemon.metrics",
+        "everyone who reaches this port can read the run's metrics: there is no password and no "
+        "encryption"));
+    return warnings;
 }
 
 void note_no_receiver(ResolvedConfig& resolved) {

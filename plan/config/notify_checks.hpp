@@ -1,4 +1,4 @@
-// Rules of [notify] beyond the range of a single key. Pure, except the last function.
+// Rules of [notify] and [daemon] beyond the range of a single key. Pure, except notify_warnings.
 #pragma once
 
 #include "base/result.hpp"
@@ -11,6 +11,12 @@ namespace osora::plan {
 
 /// Appends problems. They never show the URL of a webhook, which may hold secrets.
 void check_notify(ResolvedConfig& resolved);
+
+/// Appends a problem when daemon.metrics is no address.
+void check_metrics(ResolvedConfig& resolved);
+
+/// Metrics that other machines can read: noted at submit.
+[[nodiscard]] std::vector<ConfigProblem> metrics_warnings(ResolvedConfig const& resolved);
 
 /// Appends a problem when occasions are chosen and nobody is notified.
 void note_no_receiver(ResolvedConfig& resolved);

@@ -105,6 +105,7 @@ struct RunConfig {
     ProbeSection probe;
     BisectSection bisect;
     NotifySection notify;
+    DaemonSection daemon;
     DebugSection debug;
 };
 
@@ -124,6 +125,6 @@ BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
                       (run, resources, slurm, ssh, model, vae, vae_loss, vqvae, text, encode, data,
                        eval, bucket, parallel, batch, memory, optim, train, rehearse, checkpoint,
-                       nccl, worker, faults, probe, bisect, notify, debug))
+                       nccl, worker, faults, probe, bisect, notify, daemon, debug))
 
 }  // namespace osora::plan

@@ -41,6 +41,7 @@ constexpr std::array kSections{
     SectionRow{"probe", "Links are measured before a run on several nodes."},
     SectionRow{"bisect", "Search for the cause of a regression."},
     SectionRow{"notify", "Who is notified, and when."},
+    SectionRow{"daemon", "The controller of the run."},
     SectionRow{"debug", "Known-bad variants, to reproduce problems."},
 };
 

@@ -2,11 +2,11 @@
 // checksum, as an impossible length, or (finish) as whole records after a record that never ends.
 #include "protocol/journal/journal.hpp"
 
+#include "base/crc32c.hpp"
 #include "base/files/compression.hpp"
 #include "protocol/messages/message.hpp"
 #include "protocol/steps/measurement.hpp"
 
-#include <boost/crc.hpp>
 #include <boost/endian/conversion.hpp>
 
 #include <algorithm>
@@ -20,14 +20,6 @@ constexpr std::size_t kExpansionMax = 16;                      // of a frame; re
 constexpr std::size_t kVersionAt = kJournalHeader.size() - 2;  // where the headers differ
 static_assert(kPlainJournalHeader.size() == kJournalHeader.size());
 constexpr std::string_view kBodyStart = "{\"seq\":";  // of every body without kZstdMagic
-
-using Crc32c = boost::crc_optimal<32, 0x1EDC6F41, 0xFFFFFFFF, 0xFFFFFFFF, true, true>;
-
-std::uint32_t crc32c(std::string_view bytes) {
-    Crc32c crc;
-    crc.process_bytes(bytes.data(), bytes.size());
-    return crc.checksum();
-}
 
 std::uint32_t load_u32(std::string_view bytes, std::size_t at) {
     return boost::endian::load_big_u32(reinterpret_cast<unsigned char const*>(bytes.data() + at));

@@ -30,7 +30,7 @@ class Deps(unittest.TestCase):
             self.assertIn(("nvidia-nccl-cu13", "2.28.9"), {pin[:2] for pin in full})
 
     def test_every_pin_has_hashes_and_a_size(self):
-        for name in ("full", "light", "clips", "web"):
+        for name in ("full", "light", "clips", "web", "tests"):
             for package, _, size, lines in pins(name, (3, 11)):
                 self.assertGreater(size, 0, package)
                 self.assertRegex(lines, r"--hash=sha256:[0-9a-f]{64}\n$")

@@ -4,6 +4,8 @@
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
 #include "cli/command/explanations.hpp"
+#include "db/analysis/bottleneck.hpp"
+#include "protocol/notice_kinds.hpp"
 
 #include <fmt/format.h>
 
@@ -201,6 +203,33 @@ std::string progress_line(RunView const& view, Expected const& expected) {
                   "", 1000);
 }
 
+namespace {
+
+/// What limited the newest steps. The report of the run says it of all of them.
+std::string bottleneck_lines(RunView const& view) {
+    db::analysis::Symptoms symptoms{
+        .number = view.number,
+        .steps = static_cast<int>(view.recent_steps.size()),
+        .data_share = view.data_wait_share,
+        .comm_share =
+            view.exposed_comm_share - (std::isnan(view.rank_wait_share) ? 0 : view.rank_wait_share),
+        .wait_share = view.rank_wait_share,
+        .straggler = view.straggler};
+    for (auto const& notice : view.notices) {
+        if (notice.kind == protocol::kThroughputSag) symptoms.slower = notice.detail;
+        if (notice.kind == protocol::kThroughputBack) symptoms.slower.clear();
+    }
+    std::string text;
+    for (auto const& each : db::analysis::bottlenecks(symptoms)) {
+        text += fmt::format("{:<8} {}: {}\n", text.empty() ? "verdict" : "", each.verdict,
+                            printable(each.evidence));
+        if (!each.next.empty()) text += fmt::format("{:<8} next: {}\n", "", each.next);
+    }
+    return text;
+}
+
+}  // namespace
+
 std::string summary(RunView const& view, Expected const& expected) {
     double const took_s = static_cast<double>(view.ended_us - view.submitted_us) / 1e6;
     bool const trained = has_steps(view);
@@ -226,8 +255,10 @@ std::string summary(RunView const& view, Expected const& expected) {
                          fmt::format("osora report {}", view.number)});
     }
     std::string const id(explanation_of(view));
-    std::string const third =
-        word == "failed" && !id.empty() ? fmt::format("{:<8} osora explain {}\n", "", id) : "";
+    std::string const third = word == "failed" && !id.empty()
+                                  ? fmt::format("{:<8} osora explain {}\n", "", id)
+                              : word == "done" ? bottleneck_lines(view)
+                                               : "";
     return fmt::format("{:<8} {}\n{:<8} {}\n{}", word, first, "", second, third);
 }
 

@@ -51,7 +51,7 @@ private:
     std::map<std::string, int> notices_;  // number printed so far, by kind
 };
 
-/// The two lines at the end of a run.
+/// The lines at the end of a run: how it ended, what is kept, what limited its steps.
 [[nodiscard]] std::string summary(protocol::RunView const& view, Expected const& expected);
 
 }  // namespace osora::cli

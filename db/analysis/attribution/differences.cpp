@@ -22,9 +22,9 @@ constexpr std::array<std::string_view, 19> kOfLaunch{
     "faults.lost_after", "faults.lease",        "faults.stacks_limit",  "faults.log_mib",
     "host.name",         "preflight",           "MASTER_ADDR",          "MASTER_PORT",
     "NCCL_COMM_ID",      "NCCL_DEBUG_FILE",     "TORCHELASTIC_RUN_ID"};
-/// Notifications, limits on trials, times of link probes, debug dumps.
-constexpr std::array<std::string_view, 4> kOfLaunchPrefixes{"notify.", "bisect.", "probe.",
-                                                            "TORCH_NCCL_DEBUG_INFO_"};
+/// Notifications, metrics, limits on trials, times of link probes, debug dumps.
+constexpr std::array<std::string_view, 5> kOfLaunchPrefixes{"notify.", "daemon.", "bisect.",
+                                                            "probe.", "TORCH_NCCL_DEBUG_INFO_"};
 
 /// `text` with every `from` replaced by `to`.
 std::string replaced(std::string text, std::string const& from, std::string_view to) {

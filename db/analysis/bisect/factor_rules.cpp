@@ -36,6 +36,7 @@ constexpr std::array kHarmless{
     Harmless{"run.dir", kEveryRun},
     Harmless{"code.repository", "a path"},
     Harmless{"notify.", kNoPartOfStep},
+    Harmless{"daemon.", kNoPartOfStep},
     Harmless{"bisect.", kNoPartOfStep},
     Harmless{"probe.", kNoPartOfStep},
     Harmless{"faults.", kNoPartOfStep},

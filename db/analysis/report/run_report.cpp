@@ -5,6 +5,7 @@
 #include "base/text/shell_word.hpp"
 #include "db/analysis/stragglers.hpp"
 #include "protocol/json.hpp"
+#include "protocol/notice_kinds.hpp"
 
 #include <fmt/format.h>
 
@@ -212,6 +213,29 @@ std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
     return next;
 }
 
+/// Of a run with another job than training the shares may say little, but they hold.
+Symptoms symptoms_of(RunReport const& report, StepTable const& steps) {
+    auto const& measured = report.measured;
+    Symptoms symptoms{.number = report.run.run.number,
+                      .steps = measured.steps_used,
+                      .data_share = measured.data_share,
+                      .comm_share = measured.comm_share,
+                      .wait_share = measured.wait_share,
+                      .straggler = report.straggler,
+                      .memory_growth = memory_growth(steps, select_steps(steps).used)};
+    int sags = 0;
+    std::string why;
+    for (auto const& group : report.notices) {
+        if (group.kind == protocol::kThroughputSag) {
+            sags += group.count;
+            why = group.first;
+        }
+        if (group.kind == protocol::kThroughputBack) sags -= group.count;
+    }
+    if (sags > 0) symptoms.slower = why;
+    return symptoms;
+}
+
 std::string value_or_empty(Facts const& facts, char const* key) {
     auto const found = facts.find(key);
     return found == facts.end() ? std::string() : found->second;
@@ -246,6 +270,7 @@ RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
     report.findings = findings_of(history.events);
     report.cores = core_use(report.run);
     if (run.job == "probe") report.probe = history.probe;
+    report.bottlenecks = bottlenecks(symptoms_of(report, history.steps));
     report.next = advice(report, history.runs_in_series);
     return report;
 }

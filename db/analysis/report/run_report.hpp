@@ -2,6 +2,7 @@
 // parts of a step, what went wrong. Pure; the command prints it.
 #pragma once
 
+#include "db/analysis/bottleneck.hpp"
 #include "db/analysis/cores.hpp"
 #include "db/analysis/history.hpp"
 #include "db/analysis/measure.hpp"
@@ -82,6 +83,7 @@ struct RunReport {
     CoreUse cores;
     std::optional<protocol::Straggler> straggler;  // the rank that delays the others
     std::vector<RankWork> rank_work;               // slowest first; own work per step
+    std::vector<Bottleneck> bottlenecks;           // what limits the steps
     ProbeRecord probe;                             // of a run with job = "probe"
     std::vector<std::string> next;                 // commands to try, with the reason
 };

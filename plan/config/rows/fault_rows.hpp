@@ -1,5 +1,5 @@
-// Rows of schema.cpp for what happens around training: [faults], [probe], [bisect], [notify] and
-// [debug]. Private to it.
+// Rows of schema.cpp for what happens around training: [faults], [probe], [bisect], [notify],
+// [daemon] and [debug]. Private to it.
 #pragma once
 
 #include "plan/config/rows/model_rows.hpp"
@@ -60,6 +60,10 @@ inline constexpr std::array kFaultRows{
     SchemaRow{.section = "notify", .key = "webhook",
               .doc = "http:// or https:// URL that gets the message as a POST of JSON."},
     SchemaRow{.section = "notify", .key = "mail", .doc = "Address that gets a mail (sendmail)."},
+
+    SchemaRow{.section = "daemon", .key = "metrics",
+              .doc = "Address of metrics for Prometheus; port 0: any free one; empty: none.",
+              .example = "\"127.0.0.1:9464\""},
 
     SchemaRow{.section = "debug", .key = "collectives", .doc = "How gradients are reduced.",
               .choices = "bucketed|per_parameter"},

@@ -1,4 +1,5 @@
-// [faults], [bisect] and [notify] of the run file: what to do when something goes wrong.
+// [faults], [bisect], [notify] and [daemon] of the run file: what the controller does besides its
+// launches, most of it when something goes wrong.
 #pragma once
 
 #include "base/auto_or.hpp"
@@ -31,11 +32,15 @@ struct NotifySection {
     std::string webhook;               // may hold secrets: records have it masked (receivers.hpp)
     std::string mail;
 };
+struct DaemonSection {
+    std::string metrics;  // "127.0.0.1:9464"; port 0: any free one; empty: none (base/http)
+};
 
 BOOST_DESCRIBE_STRUCT(FaultsSection, (),
                       (max_restarts, step_timeout, collective_timeout, lost_after, lease,
                        stacks_limit, log_mib, exclude_nodes))
 BOOST_DESCRIBE_STRUCT(BisectSection, (), (auto_mode, budget_gpu_h, build))
 BOOST_DESCRIBE_STRUCT(NotifySection, (), (on, command, webhook, mail))
+BOOST_DESCRIBE_STRUCT(DaemonSection, (), (metrics))
 
 }  // namespace osora::plan

@@ -1,7 +1,7 @@
 // What osora dashboard answers, without sockets: requests in, responses out.
 #include "cli/dashboard/router.hpp"
 
-#include "cli/dashboard/event_queue.hpp"
+#include "base/http/event_queue.hpp"
 #include "cli/dashboard/history_view.hpp"
 #include "cli/dashboard/live_runs.hpp"
 #include "cli/text/html.hpp"
@@ -367,8 +367,7 @@ TEST(DashboardListen, TakesAddressesAndPorts) {
              {"127.0.0:80", "127.0.0 is not an IP address"}}) {
         auto const parsed = parse_listen(text);
         ASSERT_TRUE(parsed.has_error()) << text;
-        EXPECT_THAT(parsed.error().message, AllOf(HasSubstr(why), HasSubstr("127.0.0.1:8265")))
-            << text;
+        EXPECT_THAT(parsed.error().message, HasSubstr(why)) << text;
     }
 }
 

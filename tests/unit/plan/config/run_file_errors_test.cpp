@@ -119,7 +119,7 @@ TEST(RunFileErrors, AllAtOnceInTheOrderOfTheirLines) {
             "run.toml:6: unknown section [zzz]; sections are run, resources, slurm, ssh, "
             "model, vae, vae_loss, vqvae, text, encode, data, eval, bucket, parallel, batch, "
             "memory, optim, train, rehearse, checkpoint, nccl, worker, faults, probe, bisect, "
-            "notify, debug, stage",
+            "notify, daemon, debug, stage",
             "run.toml:8: data.manifest = 3: expected a string, found an integer; write \"3\"",
             "run.toml:9: bucket[0]: resolution is missing",
             "run.toml:10: bucket[0].num_frames = 0: must be between 1 and 65536; nearest "

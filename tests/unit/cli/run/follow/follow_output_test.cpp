@@ -117,7 +117,8 @@ TEST(TerminalOutput, UpdatesInPlaceAndLeavesOnlyLinesThatMatter) {
     output->end(run.view, "");
     EXPECT_THAT(screen.rows(), ElementsAre("launch   1 rank in 500 ms", "a line in between",
                                            testing::StartsWith("done     100 steps in 30.0 s"),
-                                           testing::HasSubstr("next: osora report 42")));
+                                           testing::HasSubstr("next: osora report 42"),
+                                           "verdict  fine: ranks work 92 % of the step"));
 }
 
 TEST(TerminalOutput, ShowsWhatIsWaitedForUntilTheRunSpeaks) {

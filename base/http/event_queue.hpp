@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-namespace osora::cli {
+namespace osora {
 
 class EventQueue {
 public:
@@ -32,4 +32,4 @@ private:
     std::size_t sending_ = 0;
 };
 
-}  // namespace osora::cli
+}  // namespace osora

@@ -1,4 +1,4 @@
-#include "cli/dashboard/web_request.hpp"
+#include "base/http/web_request.hpp"
 
 #include "base/text/percent.hpp"
 #include "base/text/text.hpp"
@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <array>
 
-namespace osora::cli {
+namespace osora {
 namespace {
 
 constexpr int kPortMax = 65535;
@@ -19,13 +19,6 @@ Result<std::string> query_decoded(std::string_view text) {
     std::string plain(text);
     std::ranges::replace(plain, '+', ' ');
     return percent_decoded(plain);
-}
-
-Error bad_listen(std::string_view text, std::string_view why) {
-    return invalid(
-        fmt::format("--listen {}: {}; write it as 127.0.0.1:8265, [::1]:8265 or, with "
-                    "--token-file, 0.0.0.0:8265",
-                    text, why));
 }
 
 }  // namespace
@@ -102,20 +95,70 @@ std::string ListenAddress::text() const {
 
 Result<ListenAddress> parse_listen(std::string_view text) {
     auto const colon = text.rfind(':');
-    if (colon == std::string_view::npos) return bad_listen(text, "the port is missing");
+    if (colon == std::string_view::npos) return invalid("the port is missing");
     auto const port = whole_number<int>(text.substr(colon + 1));
     if (!port || *port < 0 || *port > kPortMax) {
-        return bad_listen(text, fmt::format("the port must be 0 (any free one) to {}", kPortMax));
+        return invalid(fmt::format("the port must be 0 (any free one) to {}", kPortMax));
     }
     std::string name(text.substr(0, colon));
     if (name.size() > 2 && name.front() == '[' && name.back() == ']') {
         name = name.substr(1, name.size() - 2);
     } else if (name.find(':') != std::string::npos) {
-        return bad_listen(text, "an IPv6 address needs brackets");
+        return invalid("an IPv6 address needs brackets");
     }
     if (name.empty() || name == "localhost") name = "127.0.0.1";
-    if (!is_ip_address(name)) return bad_listen(text, name + " is not an IP address");
+    if (!is_ip_address(name)) return invalid(name + " is not an IP address");
     return ListenAddress{name, *port};
 }
 
-}  // namespace osora::cli
+WebNames names_for(ListenAddress const& listen, std::string const& host) {
+    WebNames names;
+    if (!listen.is_everywhere()) names.hosts.push_back(listen.address);
+    for (char const* name : {"localhost", "127.0.0.1", "::1"}) names.hosts.emplace_back(name);
+    if (!listen.is_loopback()) {
+        auto const full = lower(host);
+        names.hosts.push_back(full);
+        names.hosts.push_back(full.substr(0, full.find('.')));
+        names.any_address = listen.is_everywhere();
+    }
+    return names;
+}
+
+std::string refusal(WebRequest const& request, WebNames const& names) {
+    auto const host = host_of(request.host);
+    bool const known = std::ranges::find(names.hosts, host) != names.hosts.end() ||
+                       (names.any_address && is_ip_address(host));
+    if (host.empty() || !known) {
+        return fmt::format("Host: {} is not a name of this server; use {}",
+                           request.host.empty() ? "(none)" : request.host,
+                           names.hosts.empty() ? "its IP address" : names.hosts.front());
+    }
+    if (!request.origin.empty() && lower(request.origin) != "http://" + lower(request.host)) {
+        return fmt::format("Origin: {} is another site", request.origin);
+    }
+    return {};
+}
+
+void add_guards(WebResponse& response, std::string const& policy) {
+    response.headers.emplace_back("Content-Security-Policy", policy + "; frame-ancestors 'none'");
+    response.headers.emplace_back("X-Content-Type-Options", "nosniff");
+    response.headers.emplace_back("X-Frame-Options", "DENY");
+    response.headers.emplace_back("Referrer-Policy", "no-referrer");
+    response.headers.emplace_back("Cross-Origin-Resource-Policy", "same-origin");
+    response.headers.emplace_back("Cache-Control", "no-store");
+}
+
+WebResponse plain_response(int status, std::string const& text) {
+    WebResponse response{
+        .status = status, .type = "text/plain; charset=utf-8", .headers = {}, .body = text};
+    add_guards(response, "default-src 'none'");
+    return response;
+}
+
+WebResponse method_refused() {
+    auto response = plain_response(405, "this server only answers GET and HEAD\n");
+    response.headers.emplace_back("Allow", "GET, HEAD");
+    return response;
+}
+
+}  // namespace osora

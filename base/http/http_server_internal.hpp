@@ -1,12 +1,13 @@
-// The sockets of `osora dashboard`: reads requests, writes what the router answers, sends events.
+// The sockets of an HTTP server: reads requests, writes what its owner answers, sends events.
 // Bounded: connections, bytes of a request, bytes that wait for a reader, time of each. Private to
-// the command (Asio inside). docs/rfc/030 has the limits.
+// shells (Asio inside). docs/rfc/030 has the limits of the dashboard, docs/rfc/031 those of
+// metrics.
 #pragma once
 
+#include "base/http/event_queue.hpp"
+#include "base/http/web_request.hpp"
 #include "base/result.hpp"
 #include "base/task_group.hpp"
-#include "cli/dashboard/event_queue.hpp"
-#include "cli/dashboard/web_request.hpp"
 
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -19,9 +20,10 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
-namespace osora::cli {
+namespace osora {
 
 struct WebLimits {
     std::size_t connections = 64;                 // then 503
@@ -36,10 +38,11 @@ struct WebLimits {
 struct WebCalls {
     std::function<WebResponse(WebRequest const&)> answer;
     std::function<WebResponse(int status, std::string const& text)> plain;
-    std::function<std::vector<std::string>()> poll;    // new events
-    std::function<std::vector<std::string>()> newest;  // for a reader that has just come
+    /// New events, and those for a reader that has just come; empty when no response is_events.
+    std::function<std::vector<std::string>()> poll = {}, newest = {};
 };
 
+/// With readers of events, its tasks must have ended before it does.
 class HttpServer {
 public:
     HttpServer(TaskGroup& tasks, WebCalls calls, WebLimits limits = {});
@@ -47,8 +50,8 @@ public:
     HttpServer& operator=(HttpServer const&) = delete;
 
     /// unreachable: it cannot listen there; of a port in use the message names a free one. Port 0:
-    /// any free one.
-    [[nodiscard]] Result<void> listen(ListenAddress const& where);
+    /// any free one. `setting` is how the user writes the address: "--listen ".
+    [[nodiscard]] Result<void> listen(ListenAddress const& where, std::string_view setting);
     [[nodiscard]] int port() const { return port_; }
     /// Closes the listening socket: a second server can use the port at once.
     void close();
@@ -88,8 +91,9 @@ private:
     WebLimits limits_;
     boost::asio::ip::tcp::acceptor acceptor_;
     int port_ = 0;
-    std::size_t open_ = 0, refusing_ = 0;
+    std::shared_ptr<std::size_t> open_ = std::make_shared<std::size_t>();
+    std::shared_ptr<std::size_t> refusing_ = std::make_shared<std::size_t>();
     std::list<std::shared_ptr<Reader>> readers_;
 };
 
-}  // namespace osora::cli
+}  // namespace osora

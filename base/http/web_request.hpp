@@ -1,4 +1,5 @@
-// Requests and responses of `osora dashboard` as values, and the parts of a request's target. Pure.
+// Requests and responses of HTTP servers as values, the parts of a request's target, which requests
+// are refused, and addresses to listen on. Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -9,11 +10,12 @@
 #include <utility>
 #include <vector>
 
-namespace osora::cli {
+namespace osora {
 
 struct WebRequest {
     std::string method, target;
-    std::string host = {}, origin = {}, cookie = {}, authorization = {};  // headers; empty: none
+    // Headers; empty: none.
+    std::string host = {}, origin = {}, cookie = {}, authorization = {}, accept = {};
 };
 
 struct WebResponse {
@@ -43,14 +45,34 @@ struct WebTarget {
 /// "127.0.0.1:8265", "[::1]:0", "localhost:8265", ":8265" (loopback).
 struct ListenAddress {
     std::string address = "127.0.0.1";
-    int port = 8265;
+    int port = 0;
 
     [[nodiscard]] bool is_loopback() const;
     [[nodiscard]] bool is_everywhere() const;
     /// With the brackets of an IPv6 address.
     [[nodiscard]] std::string text() const;
 };
-/// invalid_input says what a valid one looks like.
+/// invalid_input says what is wrong: "the port is missing".
 [[nodiscard]] Result<ListenAddress> parse_listen(std::string_view text);
 
-}  // namespace osora::cli
+/// The names by which clients may call a server.
+struct WebNames {
+    std::vector<std::string> hosts;  // names in Host that are this server, in lower case
+    bool any_address = false;        // every IP address in Host is: it listens on all
+};
+/// Of a server on `listen`; `host` is the name of this machine.
+[[nodiscard]] WebNames names_for(ListenAddress const& listen, std::string const& host);
+
+/// Why a request is refused with 403: Host leads to another site, or a page of another site sends
+/// it; empty: it is not.
+[[nodiscard]] std::string refusal(WebRequest const& request, WebNames const& names);
+
+/// Adds what every response says, also errors. `policy` begins the Content-Security-Policy.
+void add_guards(WebResponse& response, std::string const& policy);
+
+/// Text with these headers: for errors, and for requests that cannot be read.
+[[nodiscard]] WebResponse plain_response(int status, std::string const& text);
+/// 405 for a request that is neither GET nor HEAD.
+[[nodiscard]] WebResponse method_refused();
+
+}  // namespace osora

@@ -1,6 +1,6 @@
 // One thread: a page that takes long to make delays the others. Only named things in co_await
 // expressions (g++ 12).
-#include "cli/dashboard/http_server_internal.hpp"
+#include "base/http/http_server_internal.hpp"
 
 #include <fmt/format.h>
 #include <boost/asio/as_tuple.hpp>
@@ -8,7 +8,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http.hpp>
 
-namespace osora::cli {
+namespace osora {
 namespace {
 
 namespace asio = boost::asio;
@@ -24,16 +24,17 @@ constexpr int kRestReads = 64;              // of what follows a refused request
 constexpr int kPortsTried = 100;
 constexpr int kPortLast = 65535;
 
-/// Adds one while it lives.
+/// Adds one while it lives. The count may outlive the server: a loop that was stopped destroys its
+/// coroutines last.
 class Counted {
 public:
-    explicit Counted(std::size_t& count) : count_(count) { ++count_; }
-    ~Counted() { --count_; }
+    explicit Counted(std::shared_ptr<std::size_t> count) : count_(std::move(count)) { ++*count_; }
+    ~Counted() { --*count_; }
     Counted(Counted const&) = delete;
     Counted& operator=(Counted const&) = delete;
 
 private:
-    std::size_t& count_;
+    std::shared_ptr<std::size_t> count_;
 };
 
 std::string field_of(http::fields const& fields, http::field name) {
@@ -49,7 +50,8 @@ WebRequest request_of(http::request_header<> const& header) {
                        .host = field_of(header, http::field::host),
                        .origin = field_of(header, http::field::origin),
                        .cookie = field_of(header, http::field::cookie),
-                       .authorization = field_of(header, http::field::authorization)};
+                       .authorization = field_of(header, http::field::authorization),
+                       .accept = field_of(header, http::field::accept)};
     if (header.count(http::field::origin) > 1) request.origin = "null";
     return request;
 }
@@ -112,23 +114,24 @@ int free_port_after(tcp::acceptor& acceptor, ListenAddress where) {
 HttpServer::HttpServer(TaskGroup& tasks, WebCalls calls, WebLimits limits)
     : tasks_(tasks), calls_(std::move(calls)), limits_(limits), acceptor_(tasks.executor()) {}
 
-Result<void> HttpServer::listen(ListenAddress const& where) {
+Result<void> HttpServer::listen(ListenAddress const& where, std::string_view setting) {
     auto const error = open_at(acceptor_, where);
     if (error == asio::error::address_in_use) {
         int const free = free_port_after(acceptor_, where);
         auto next = where;
         next.port = free;
-        return Error{Errc::unreachable,
-                     fmt::format("--listen {}: the port is in use{}", where.text(),
-                                 free > 0 ? "; --listen " + next.text() + " is free" : "")};
+        return Error{
+            Errc::unreachable,
+            fmt::format("{}{}: the port is in use{}", setting, where.text(),
+                        free > 0 ? fmt::format("; {}{} is free", setting, next.text()) : "")};
     }
     if (error) {
         return Error{Errc::unreachable,
-                     fmt::format("--listen {}: {}", where.text(), error.message())};
+                     fmt::format("{}{}: {}", setting, where.text(), error.message())};
     }
     port_ = acceptor_.local_endpoint().port();
-    tasks_.spawn("accept browsers", accept_loop());
-    tasks_.spawn("follow runs", poll_loop());
+    tasks_.spawn("accept connections", accept_loop());
+    if (calls_.poll) tasks_.spawn("poll for events", poll_loop());
     return {};
 }
 
@@ -148,17 +151,17 @@ asio::awaitable<void> HttpServer::accept_loop() {
             continue;
         }
         auto const connection = std::make_shared<Connection>(std::move(socket));
-        if (open_ < limits_.connections) {
-            tasks_.spawn("browser", serve(connection));
-        } else if (refusing_ < limits_.refusals) {
-            tasks_.spawn("refuse browser", refuse(connection));
+        if (*open_ < limits_.connections) {
+            tasks_.spawn("connection", serve(connection));
+        } else if (*refusing_ < limits_.refusals) {
+            tasks_.spawn("refuse connection", refuse(connection));
         }
     }
 }
 
 asio::awaitable<void> HttpServer::refuse(Shared connection) {
     Counted const counted(refusing_);
-    auto const response = calls_.plain(503, "too many connections; close a page of osora\n");
+    auto const response = calls_.plain(503, "too many connections; close one\n");
     co_await write(connection, response, false, false);
     co_await finish(connection);
 }
@@ -282,4 +285,4 @@ asio::awaitable<void> HttpServer::poll_loop() {
     }
 }
 
-}  // namespace osora::cli
+}  // namespace osora

@@ -1,5 +1,5 @@
-// The dashboard's sockets with short limits: who is closed, and that nobody else notices.
-#include "cli/dashboard/http_server_internal.hpp"
+// An HTTP server's sockets with short limits: who is closed, and that nobody else notices.
+#include "base/http/http_server_internal.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include <atomic>
 #include <thread>
 
-namespace osora::cli::test {
+namespace osora {
 namespace {
 
 namespace asio = boost::asio;
@@ -20,10 +20,10 @@ using asio::ip::tcp;
 constexpr std::size_t kEventBytes = 8 << 10;
 constexpr std::size_t kWindowBytes = 32 << 10;  // that the reader which reads may be behind
 
-class DashboardServer : public testing::Test {
+class HttpSockets : public testing::Test {
 protected:
     void SetUp() override {
-        ASSERT_TRUE(server_.listen({"127.0.0.1", 0}).has_value());
+        ASSERT_TRUE(server_.listen({"127.0.0.1", 0}, "").has_value());
         thread_ = std::thread([this] { loop_.run(); });
     }
     void TearDown() override {
@@ -81,14 +81,14 @@ protected:
 constexpr std::size_t kMuch = 8 << 20;  // more than sockets and queues hold
 constexpr char const* kEvents = "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-TEST_F(DashboardServer, ClosesWhoSendsNothingOrHalfARequest) {
+TEST_F(HttpSockets, ClosesWhoSendsNothingOrHalfARequest) {
     auto silent = connected("");
     EXPECT_EQ(read(silent, 1), 0u);
     auto slow = connected("GET / HTTP/1.1\r\nHost: loc");
     EXPECT_EQ(read(slow, 1), 0u);
 }
 
-TEST_F(DashboardServer, DropsAReaderThatDoesNotReadAndServesTheOther) {
+TEST_F(HttpSockets, DropsAReaderThatDoesNotReadAndServesTheOther) {
     auto deaf = connected(kEvents);
     auto reader = connected(kEvents);
     EXPECT_GE(read(reader, kMuch), kMuch);
@@ -98,4 +98,4 @@ TEST_F(DashboardServer, DropsAReaderThatDoesNotReadAndServesTheOther) {
 }
 
 }  // namespace
-}  // namespace osora::cli::test
+}  // namespace osora
