@@ -145,9 +145,9 @@ void add_faults(RunReport const& report, Paragraphs& to) {
     if (report.relaunches.empty() && m.steps_repeated == 0 && m.steps_undone == 0) return;
     auto const asked = std::ranges::count_if(report.relaunches, &Relaunch::asked);
     auto const by_faults = std::ssize(report.relaunches) - asked;
-    std::string line = fmt::format("{} {} of {}", by_faults,
-                                   by_faults == 1 ? "relaunch" : "relaunches",
-                                   report.run.run.restarts_max);
+    std::string line =
+        fmt::format("{} {} of {}", by_faults, by_faults == 1 ? "relaunch" : "relaunches",
+                    report.run.run.restarts_max);
     if (asked > 0) line += fmt::format(" · {} as asked", asked);
     line += fmt::format(" · {} repeated", counted(m.steps_repeated, "step"));
     if (m.steps_undone > 0) line += fmt::format(" · {} lost", m.steps_undone);
@@ -241,7 +241,8 @@ ReportPhrases phrases_of(RunReport const& report) {
     add(words.answer, "cause", report.state.cause);
     add_speed(report, words.answer);
     add_stages(report, words.answer);
-    if (report.run.run.job != "rehearse" && report.run.run.job != "encode")
+    std::string const& job = report.run.run.job;
+    if (job != "rehearse" && job != "encode" && job != "score")
         add(words.answer, "loss", loss_line(report.measured));
     add(words.answer, "eval", evaluations_line(report.evaluations));
     add(words.answer, "memory", memory_line(report.memory_gib));
