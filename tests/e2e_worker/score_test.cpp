@@ -57,6 +57,7 @@ TEST_F(ScoreJob, WritesTheSameFileWithAnyNumberOfRanks) {
     EXPECT_EQ(file("three.csv"), wanted);
     // Again in the same run: nothing is left to score, and its own file may be replaced.
     auto const again = run(score_job(2, "one.csv"), 2);
+    for (auto const& each : again) EXPECT_EQ(each.exit_code, 0);
     EXPECT_EQ(clips_of(again), 0);
     EXPECT_EQ(file("one.csv"), wanted);
     // Another run does not replace it.

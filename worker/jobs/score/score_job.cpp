@@ -166,6 +166,21 @@ ReadSummary summary_of(ScoreList const& list) {
             .clips = static_cast<std::int64_t>(list.clips.size())};
 }
 
+/// Rank 0 has the store: it ends after the others have read that all have ended, or after a minute,
+/// as a rank that fails here fails the attempt anyway.
+Result<void> leave(SharedCounters& counters, RankEnvironment const& self, AgentLink& agent) {
+    constexpr std::chrono::milliseconds kPoll(20);
+    if (self.world_size == 1) return {};
+    OSORA_TRY(std::int64_t left, counters.add("left", self.rank == 0 ? 0 : 1));
+    if (self.rank != 0) return {};
+    auto const until = ScoreClock::now() + std::chrono::minutes(1);
+    while (left + 1 < self.world_size && ScoreClock::now() < until && !agent.stop_order()) {
+        std::this_thread::sleep_for(kPoll);
+        OSORA_TRY(left, counters.add("left", 0));
+    }
+    return {};
+}
+
 Result<void> write_output(ScoreList const& list) {
     OSORA_TRY(auto const rows, read_shards(list.shards, list.key, list.clips.size()));
     return merge_shards(rows, score_header(list.asked.columns()), list.output);
@@ -204,6 +219,7 @@ Result<TrainOutcome> run_score_job(plan::WorkerJob const& job, RankEnvironment c
     if (!all) return TrainOutcome{steps.next_step(), true};
     agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});
     if (self.rank == 0) OSORA_TRY_VOID(write_output(list));
+    OSORA_TRY_VOID(leave(counters, self, agent));
     return TrainOutcome{steps.next_step(), false};
 }
 
