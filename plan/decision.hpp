@@ -53,6 +53,8 @@ struct Prediction {
     std::string peak_bucket;     // "64 x 8"
     double host_memory_gib = 0;  // of one node: loaders and, on CPU ranks, everything
     double samples_per_s = 0;
+    std::int64_t clips = 0;  // job = "score": rows of the list
+    double total_s = 0;      // job = "score": of all clips; 0: not predicted
 };
 struct Alternative {
     LayoutPlan layout;
@@ -98,7 +100,8 @@ BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
                        vae_micro_frame_size, buckets))
 BOOST_DESCRIBE_STRUCT(Prediction, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
-                       peak_memory_gib, peak_bucket, host_memory_gib, samples_per_s))
+                       peak_memory_gib, peak_bucket, host_memory_gib, samples_per_s, clips,
+                       total_s))
 BOOST_DESCRIBE_STRUCT(Alternative, (), (layout, predicted))
 BOOST_DESCRIBE_STRUCT(Rejection, (), (layout, reason))
 BOOST_DESCRIBE_STRUCT(NcclSetting, (), (name, value, origin, reason, cls, nodes))

@@ -8,6 +8,7 @@
 #include "plan/layout/cut_search.hpp"
 #include "plan/layout/encode_layout.hpp"
 #include "plan/layout/layout_search.hpp"
+#include "plan/layout/score_layout.hpp"
 #include "plan/loader_choice.hpp"
 #include "plan/model/trained_model.hpp"
 #include "plan/nccl/nccl_env.hpp"
@@ -226,6 +227,7 @@ Result<PlanDecision> plan_of_job(PlanRequest const& request) {
     std::string const& job = request.config.run.job;
     if (job == "exec" || job == "probe") return plan_of_exec(request);
     if (job == "encode") return plan_of_encode(request);
+    if (job == "score") return plan_of_score(request);
     return trains_autoencoder(request.config) ? plan_autoencoder(request)
                                               : best_cut(request, plan_of_cut);
 }
@@ -238,8 +240,9 @@ Result<PlanDecision> make_plan(PlanRequest const& request) {
         auto const& first = violations.front();
         return Error{first.code, first.key + ": " + first.message};
     }
-    bool const exec = request.config.run.job == "exec" || request.config.run.job == "probe";
-    if (!exec && request.config.bucket.empty()) {
+    std::string const& job = request.config.run.job;
+    bool const trains_nothing = job == "exec" || job == "probe" || job == "score";
+    if (!trains_nothing && request.config.bucket.empty()) {
         return Error{Errc::invalid_input, "bucket: the run file has none"};
     }
     auto planned = plan_of_job(request);

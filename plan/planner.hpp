@@ -6,14 +6,15 @@
 #include "base/result.hpp"
 #include "plan/calibration.hpp"
 #include "plan/clip_statistics.hpp"
-#include "plan/network/collective_curve.hpp"
 #include "plan/config/origin.hpp"
 #include "plan/config/run_config.hpp"
 #include "plan/decision.hpp"
 #include "plan/layout/divisibility.hpp"
+#include "plan/listed_work.hpp"
 #include "plan/measured_pass.hpp"
 #include "plan/model/model_description.hpp"
 #include "plan/nccl/nccl_env.hpp"
+#include "plan/network/collective_curve.hpp"
 #include "plan/rehearsal.hpp"
 #include "topology/cluster.hpp"
 
@@ -55,6 +56,7 @@ struct PlanRequest {
     std::string nominal_gpu = {};
     std::optional<CollectiveCurve> nominal_network = {};  // between its nodes, if no probe measured
                                                           // it
+    std::optional<ListedWork> listed = {};                // job = "score": its list
     std::optional<Layout> cut = {};  // tp, sp, pp, if the run file leaves them to the plan
 };
 

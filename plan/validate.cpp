@@ -27,7 +27,8 @@ public:
 
     std::vector<ConfigViolation> run() {
         check_machine();
-        if (config_.run.job == "exec" || config_.run.job == "probe") return std::move(found_);
+        std::string const& job = config_.run.job;
+        if (job == "exec" || job == "probe" || job == "score") return std::move(found_);
         check_model();
         if (shape_) check_buckets();
         check_loader();

@@ -3,12 +3,32 @@
 
 #include "protocol/clip_requests.hpp"
 
+#include <algorithm>
+#include <array>
+#include <string_view>
+
 namespace osora::protocol {
+
+/// Scores that can be asked for, in the order of their columns.
+inline constexpr std::array<std::string_view, 5> kClipScores{"motion", "blur", "cuts", "brightness",
+                                                             "text"};
+inline constexpr int kScoreFrames = 16, kScoreFramesMax = 64;  // sampled of each clip
+
+/// Of one clip, unless the user gives another one; cuts decode every frame, text is slow to read.
+[[nodiscard]] inline double score_deadline_s(std::vector<std::string> const& scores) {
+    bool const slow = std::ranges::any_of(
+        scores, [](std::string const& name) { return name == "cuts" || name == "text"; });
+    return slow ? 600 : 30;
+}
+
+/// What the user sees where the program that reads text is not there.
+inline constexpr std::string_view kNoTextReader =
+    "this build has no Tesseract; install libtesseract-dev and tesseract-ocr-eng and rebuild";
 
 struct ClipScoreRequest {
     std::string manifest;
-    std::vector<std::string> scores;                  // motion, blur, cuts, brightness
-    int frames = 16;                                  // sampled of each clip
+    std::vector<std::string> scores;                  // of kClipScores
+    int frames = kScoreFrames;                        // sampled of each clip
     std::string out;                                  // the CSV
     bool resume = false;                              // keep rows of `out` and of out.part
     double deadline_s = 30;                           // per clip

@@ -27,6 +27,7 @@
 //     probe/                  the probe before the start: a run directory inside this one
 //     probe.json              topology::ProbeResult, from rank 0 of a probe
 //     checkpoints/step-NNNNNNNN/   model.safetensors ema.safetensors state.json optimizer...
+//     score/ATTEMPT-RANK.rows     job = "score": rows of that rank
 //     samples/                clips and contact sheets of osora sample
 #pragma once
 

@@ -91,6 +91,7 @@ void on(RunStatus& run, RunSubmitted const& event) {
     run.exec = event.job == "exec";
     run.rehearsal = event.job == "rehearse";
     run.encoding = event.job == "encode";
+    run.scoring = event.job == "score";
 }
 
 void on(RunStatus& run, PlanChosen const&) {

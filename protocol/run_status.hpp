@@ -54,6 +54,7 @@ struct RunStatus {
     bool exec = false;       // job = "exec"
     bool rehearsal = false;  // job = "rehearse": trains nothing, so there is no loss
     bool encoding = false;   // job = "encode": likewise; its number of steps is unknown
+    bool scoring = false;    // job = "score": likewise; it counts clips
     int attempt = -1;        // the newest one that was ordered
     bool ordered = false;    // in launching: LaunchOrdered of `attempt` was journalled
     int ranks_starting = 0;  // of `attempt`: have not sent their hello

@@ -13,7 +13,8 @@
 namespace osora::protocol {
 namespace {
 
-constexpr int kRanksBound = 4096;   // ranks whose CPUs are kept: views are copied
+constexpr int kRanksBound = 4096;  // ranks whose CPUs are kept: views are copied
+constexpr int kClipsAStepMax = 1'000'000'000;
 constexpr double kSmoothing = 0.1;  // weight of a new step in smooth_loss
 
 template <class T>
@@ -106,6 +107,9 @@ void update_rates(RunView& view) {
     view.rank_wait_share = (comm - least) / time;
     int const left = view.steps - view.steps_done;
     view.eta_s = left > 0 ? left * time / steps : 0;
+    auto const clips_left = static_cast<double>(view.clips - view.clips_done);
+    if (view.status.scoring && clips_left > 0 && samples > 0)
+        view.eta_s = clips_left / view.samples_per_s;
 }
 
 void add_step(RunView& view, StepView const& step) {
@@ -149,6 +153,7 @@ void on(RunView& view, RunSubmitted const& event, std::int64_t wall_us) {
     view.nodes = event.nodes;
     view.ranks_per_node = event.ranks_per_node;
     view.steps = event.steps;
+    view.clips = event.clips;
     view.attached = event.attached;
     view.submitted_us = wall_us;
 }
@@ -267,17 +272,20 @@ void take_steps(RunView& view, MergedSteps const& steps, std::vector<NodeReport>
     if (view.first_step_us == 0) view.first_step_us = wall_us;
     view.node_views.resize(view.status.nodes.size());
     for (NodeReport const& each : nodes) take_node(view, each);
-    bool const trains = !view.status.rehearsal && !view.status.encoding;
+    bool const trains = !view.status.rehearsal && !view.status.encoding && !view.status.scoring;
     bool const gives_loss = trains && steps.columns.contains("loss");
     view.has_loss = view.has_loss || gives_loss;
     for (std::size_t i = 0; i < steps.bucket.size(); ++i) {
-        add_step(view, step_of(steps, i));
+        auto const step = step_of(steps, i);
+        if (view.status.scoring) view.clips_done += std::clamp(step.samples, 0, kClipsAStepMax);
+        add_step(view, step);
         smooth(view);
         view.peak_rss_bytes =
             std::max(view.peak_rss_bytes, bytes_of(figure(steps, "rss_bytes", i).max));
         view.peak_allocated_bytes = std::max(
             view.peak_allocated_bytes, bytes_of(figure(steps, "peak_allocated_bytes", i).max));
     }
+    if (view.clips > 0) view.clips_done = std::min(view.clips_done, view.clips);
     bool const whole = steps.ranks.back() == view.nodes * view.ranks_per_node;
     auto const largest = std::ranges::max_element(view.node_views, {}, &NodeView::rss_bytes);
     view.rss_bytes = whole ? bytes_of(figure(steps, "rss_bytes", steps.ranks.size() - 1).max)

@@ -53,7 +53,8 @@ struct RunView {
     // As submitted.
     std::string run_uuid, run_name, job, user, host;
     int number = 0, nodes = 0, ranks_per_node = 0;
-    int steps = 0;  // wanted; 0 = unknown (exec)
+    int steps = 0;           // wanted; 0 = unknown (exec)
+    std::int64_t clips = 0;  // job = "score": of its list; 0 = unknown
     bool attached = true;
     std::string controller_host, controller_boot_id;  // of the last ControllerStarted
     int controller_pid = 0;
@@ -65,11 +66,12 @@ struct RunView {
     std::int64_t checkpoint_bytes = 0;
 
     // Training. Rates are over recent_steps; 0 while there are none.
-    int start_step = 0;      // first step of this attempt
-    int steps_done = 0;      // = index of the next step
-    double last_loss = 0;    // of the newest step
-    double smooth_loss = 0;  // exponential mean, weight of a new step 0.1; across relaunches
-    int smoothed_steps = 0;  // steps of this attempt below this one are in it
+    int start_step = 0;           // first step of this attempt
+    int steps_done = 0;           // = index of the next step
+    std::int64_t clips_done = 0;  // job = "score": in all attempts, as reported
+    double last_loss = 0;         // of the newest step
+    double smooth_loss = 0;       // exponential mean, weight of a new step 0.1; across relaunches
+    int smoothed_steps = 0;       // steps of this attempt below this one are in it
     double grad_norm = 0, lr = 0;
     std::string bucket;      // of the newest step
     double step_time_s = 0;  // median
@@ -78,7 +80,7 @@ struct RunView {
     double rank_wait_share = 0;  // of exposed_comm_share: waiting for a slower rank
     bool has_loss = false;       // a user program may report none
     std::optional<Straggler> straggler;
-    double eta_s = 0;                  // to the last step, from the mean step; 0 = unknown
+    double eta_s = 0;                  // to the last step or clip, from the mean rate; 0 = unknown
     std::int64_t rss_bytes = 0;        // maximum over ranks, newest step
     std::vector<NodeView> node_views;  // of each node, in this attempt
     std::vector<std::shared_ptr<NodeHealth const>> node_health;  // newest of each node, or none

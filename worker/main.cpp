@@ -18,6 +18,7 @@
 #include "worker/jobs/rehearse/collective_probe.hpp"
 #include "worker/jobs/rehearse/rehearse_job.hpp"
 #include "worker/jobs/sample/sample_command.hpp"
+#include "worker/jobs/score/score_job.hpp"
 #include "worker/jobs/train_job.hpp"
 #include "worker/memory/counted_allocator.hpp"
 #include "worker/parallel/flight/flight_signal.hpp"
@@ -83,6 +84,7 @@ using Job = Result<TrainOutcome> (*)(plan::WorkerJob const&, RankEnvironment con
 Job job_of(std::string const& name) {
     if (name == "train" || name == "train_vae" || name == "train_vqvae") return run_train_job;
     if (name == "encode") return run_encode_job;
+    if (name == "score") return run_score_job;
     if (name == "rehearse") return run_rehearse_job;
     return name == "probe" ? run_collective_probe : nullptr;
 }
@@ -96,7 +98,7 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     if (run == nullptr) {
         return fail(agent, {Errc::invalid_input,
                             fmt::format("job '{}' is not one of: train, train_vae, train_vqvae, "
-                                        "encode, rehearse, probe",
+                                        "encode, score, rehearse, probe",
                                         job->config.run.job)});
     }
     // The agent knows the name, too (daemon/agent/stacks.hpp).

@@ -25,24 +25,26 @@
 namespace osora::cli {
 namespace {
 
+using protocol::kClipScores;
+using protocol::kScoreFramesMax;
+
 constexpr std::string_view kScoredList = "CLIPS.csv";
-constexpr std::array<std::string_view, 4> kScores{"motion", "blur", "cuts", "brightness"};
-constexpr std::array<std::string_view, 4> kScoresLater{"ocr", "text", "aesthetic", "flow"};
-constexpr int kScoreFramesMax = 64, kScoreDeadlineMax = 86'400, kScoreWorkersMax = 1024;
+constexpr std::array<std::string_view, 2> kScoresLater{"aesthetic", "flow"};
+constexpr int kScoreDeadlineMax = 86'400, kScoreWorkersMax = 1024;
 constexpr std::size_t kUnscoredShown = 20;
 
 Result<std::vector<std::string>> score_names(std::string_view list) {
     std::vector<std::string> names;
     for (std::string_view const part : split(list, ',')) {
         std::string const name(trimmed(part));
-        if (std::ranges::find(kScores, name) != kScores.end()) {
+        if (std::ranges::find(kClipScores, name) != kClipScores.end()) {
             names.push_back(name);
             continue;
         }
-        std::string const available = "available: motion, blur, cuts, brightness";
+        std::string const available = "available: motion, blur, cuts, brightness, text";
         if (std::ranges::find(kScoresLater, name) != kScoresLater.end())
             return invalid(fmt::format("--scores {}: not in this version; {}", name, available));
-        auto const near = nearest_name(name, kScores);
+        auto const near = nearest_name(name, kClipScores);
         return invalid(fmt::format("--scores {}: unknown; {}{}", printable(name), available,
                                    near ? fmt::format("; did you mean {}?", *near) : ""));
     }
@@ -77,12 +79,12 @@ Result<protocol::ClipScoreRequest> score_request(Arguments const& arguments) {
     OSORA_TRY_VOID(check_score_out(arguments, request.out));
     request.resume = arguments.has("--resume");
     OSORA_TRY(request.columns, plan::columns_of_words(arguments.all("--columns")));
-    OSORA_TRY(auto const frames, arguments.number("--frames", 2, kScoreFramesMax));
+    OSORA_TRY(auto const frames, arguments.number("--frames", 1, kScoreFramesMax));
     OSORA_TRY(auto const deadline, arguments.number("--deadline", 1, kScoreDeadlineMax));
     OSORA_TRY(auto const workers, arguments.number("--workers", 0, kScoreWorkersMax));
-    bool const all = std::ranges::find(request.scores, "cuts") != request.scores.end();
     request.frames = frames.value_or(request.frames);
-    request.deadline_s = deadline.value_or(all ? 600 : 30);
+    request.deadline_s =
+        deadline ? static_cast<double>(*deadline) : protocol::score_deadline_s(request.scores);
     auto const cores = static_cast<int>(std::thread::hardware_concurrency());
     request.workers = workers.value_or(std::clamp(cores, 1, kScoreWorkersMax));
     request.progress = ::isatty(STDERR_FILENO) == 1;
@@ -141,15 +143,18 @@ int run_data_score(Context const& context, Arguments const& arguments) {
 CommandSpec data_score_command() {
     return {
         .name = "data score",
-        .summary = "motion, blur, cuts and brightness of clips",
+        .summary = "motion, blur, cuts, brightness and text of clips",
         .details =
             "Writes a row for each clip of a list, in its order: path, the scores, frames, "
-            "size_bytes, mtime_ns. motion: mean difference of luma between neighbouring sampled "
+            "size_bytes, mtime_ns, error. motion: mean difference of luma between neighbouring "
+            "sampled "
             "frames, 0 to 1. blur: variance of the Laplacian of luma; the lower, the more blurred. "
             "cuts: number of hard cuts, and cut_frames, the first frame after each; decodes every "
-            "frame. brightness: mean luma, 0 to 1, and black, the share of black frames. A run "
-            "that was stopped continues with --resume. Runs in osora-clips. Exit code 1: some "
-            "clips could not be scored; their cells are empty.",
+            "frame. brightness: mean luma, 0 to 1, and black, the share of black frames. text "
+            "(needs Tesseract): share of the picture covered by words, and text_boxes, their "
+            "number. A run that was stopped continues with --resume. Runs in osora-clips; a run "
+            "file with run.job = \"score\" does the same on many ranks. Exit code 1: some clips "
+            "could not be scored; their cells are empty, and error says why.",
         .example =
             "osora data score clips.csv --out scores.csv\n"
             "osora data score clips.csv --scores motion,blur --frames 8 --resume --json",
@@ -159,7 +164,8 @@ CommandSpec data_score_command() {
                          .complete = Complete::file}},
         .options = {{.name = "--scores",
                      .value = "NAME,...",
-                     .help = "Some of motion, blur, cuts, brightness. Default: all."},
+                     .help =
+                         "Some of motion, blur, cuts, brightness, text. Default: all but text."},
                     {.name = "--frames",
                      .value = "N",
                      .help = "Frames sampled of each clip, evenly spread. Default: 16."},
@@ -174,7 +180,7 @@ CommandSpec data_score_command() {
                          "have not changed."},
                     {.name = "--force", .value = {}, .help = "Replace the file if it is there."},
                     columns_option(),
-                    deadline_option("Seconds for each clip. Default: 30; with cuts 600."),
+                    deadline_option("Seconds for each clip. Default: 30; with cuts or text 600."),
                     workers_option(),
                     json_option("Print the summary as JSON (osora.data_score/1).")},
         .run = run_data_score};

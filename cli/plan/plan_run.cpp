@@ -63,7 +63,9 @@ PlanHeader header_of(plan::RunConfig const& config, topology::Cluster const& clu
     double const gib = static_cast<double>(kGiB);
     return {.run = config.run.name,
             .job = config.run.job,
-            .arch = config.run.job == "exec" ? "" : plan::trained_arch(config),
+            .arch = config.run.job == "exec" || config.run.job == "score"
+                        ? ""
+                        : plan::trained_arch(config),
             .machine = machine_line(config, node),
             .gpu = !node.gpus.empty(),
             .gpu_memory_gib = node.gpus.empty() ? 0 : config.memory.gpu_memory_gib,
@@ -77,7 +79,8 @@ Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& conf
     constexpr std::int64_t kManifestBytesMax = 256 << 20;
     constexpr std::size_t kRowsMax = 20'000;
     std::optional<plan::ClipStatistics> nothing;
-    if (config.run.job == "exec" || config.data.manifest.empty()) return nothing;
+    if (config.run.job == "exec" || config.run.job == "score" || config.data.manifest.empty())
+        return nothing;
     auto const text = read_file(base_dir / config.data.manifest, kManifestBytesMax);
     if (text.has_error()) return nothing;
     auto const shapes = plan::clip_shapes(*text, kRowsMax, config.data.columns);
@@ -85,6 +88,18 @@ Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& conf
     OSORA_TRY(auto const shape, plan::sample_shape(config));
     OSORA_TRY(auto found, plan::clip_statistics(config, shape, shapes));
     return std::optional(std::move(found));
+}
+
+/// The list of a score run.
+Result<std::optional<plan::ListedWork>> listed_of(plan::RunConfig const& config,
+                                                  std::filesystem::path const& base_dir) {
+    if (config.run.job != "score") return std::optional<plan::ListedWork>();
+    auto const path = base_dir / config.data.manifest;
+    auto const text = read_file(path, std::int64_t{1} << 30);  // as the worker reads
+    if (text.has_error()) return Error(text.error()).in("data.manifest");
+    auto const listed = plan::listed_work(*text, config.data.columns);
+    if (listed.has_error()) return Error(listed.error()).in(path.string());
+    return std::optional(*listed);
 }
 
 std::vector<plan::ConfigProblem> problems_of_one(plan::ResolvedConfig const& resolved,
@@ -112,6 +127,7 @@ plan::Layout cut_of(plan::LayoutPlan const& plan) {
 /// Plans the run, and each [[stage]] as a separate run; `request` is that of the run.
 Result<void> plan_all(plan::ResolvedConfig const& resolved, PlanInputs const& inputs,
                       plan::PlanRequest request, PlannedRun& planned) {
+    OSORA_TRY(request.listed, listed_of(resolved.config, inputs.base_dir));
     OSORA_TRY(planned.decision, plan::make_plan(request));
     for (std::size_t i = 0; i < resolved.stages.size(); ++i) {
         plan::ResolvedStage const& stage = resolved.stages[i];

@@ -96,6 +96,18 @@ std::string expect_body(plan::Prediction const& p, PlanHeader const& header) {
     return body + packed({peak, three_digits(p.samples_per_s) + " samples/s", host});
 }
 
+/// Of a score run.
+std::string clips_body(plan::Prediction const& p) {
+    std::vector<std::string> items{counted(p.clips, "clip")};
+    if (p.total_s > 0) {
+        items.push_back(fmt::format("{} clips/s", three_digits(p.samples_per_s)));
+        items.push_back("about " + format_seconds(p.total_s));
+    } else {
+        items.emplace_back("time not predicted");
+    }
+    return packed(items);
+}
+
 std::string nccl_body(std::vector<plan::NcclSetting> settings, bool gpu) {
     std::vector<std::string> items;
     if (!gpu) {
@@ -165,7 +177,9 @@ std::string render_plan_header(PlanHeader const& header) {
 std::string render_plan(plan::PlanDecision const& decision, PlanHeader const& header) {
     std::string text = render_plan_header(header) + labelled("plan", plan_body(decision.chosen)) +
                        labelled("groups", groups_body(decision.rank_groups));
-    if (decision.predicted.step_time_s > 0) {
+    if (decision.predicted.clips > 0) {
+        text += labelled("expect", clips_body(decision.predicted));
+    } else if (decision.predicted.step_time_s > 0) {
         text += labelled("expect", expect_body(decision.predicted, header));
     }
     for (plan::StagePlan const& stage : decision.stages) {

@@ -251,7 +251,8 @@ ReportPhrases phrases_of(RunReport const& report) {
     add_speed(report, words.answer);
     add_bottlenecks(report, words.answer);
     add_stages(report, words.answer);
-    if (report.run.run.job != "rehearse" && report.run.run.job != "encode")
+    std::string const& job = report.run.run.job;
+    if (job != "rehearse" && job != "encode" && job != "score")
         add(words.answer, "loss", loss_line(report.measured));
     add(words.answer, "eval", evaluations_line(report.evaluations));
     add(words.answer, "memory", memory_line(report.memory_gib));

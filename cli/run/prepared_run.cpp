@@ -3,6 +3,7 @@
 #include "cli/run/prepared_run.hpp"
 
 #include "base/env.hpp"
+#include "base/files/files.hpp"
 #include "base/host_name.hpp"
 #include "base/text/printable.hpp"
 #include "cli/command/exit_code.hpp"
@@ -18,10 +19,14 @@
 #include "cli/run/slurm/submit_slurm.hpp"
 #include "plan/config/cross_checks.hpp"
 #include "plan/config/notify_checks.hpp"
+#include "protocol/clip_score.hpp"
 #include "protocol/secret_key.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <system_error>
 
 namespace osora::cli {
 namespace {
@@ -33,6 +38,24 @@ int refuse(std::vector<plan::ConfigProblem> const& problems, bool json) {
         cli::print(stderr, "{}", problem_list(problems));
     }
     return kExitUsage;
+}
+
+/// What a score run would find out on its nodes only.
+Result<void> check_score(Context const& context, plan::RunConfig const& config,
+                         std::filesystem::path const& base_dir) {
+    if (config.run.job != "score") return {};
+    std::error_code ignored;
+    auto const output = base_dir / config.score.output;
+    if (std::filesystem::exists(output, ignored))
+        return invalid("score.output: " + output.string() +
+                       " is there already; move it away or give another name");
+    if (auto const folder = folder_of(output); !std::filesystem::is_directory(folder, ignored))
+        return invalid("score.output: there is no folder " + folder.string());
+    bool const text = std::ranges::find(config.score.scores, "text") != config.score.scores.end();
+    auto const module = context.program_dir.parent_path() / "lib" / "libosora_text.so";
+    if (text && !std::filesystem::exists(module, ignored))
+        return invalid("score.scores: text: " + std::string(protocol::kNoTextReader));
+    return {};
 }
 
 }  // namespace
@@ -57,6 +80,8 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     }
     submission.base_dir =
         request.base_dir.empty() ? plan::base_dir_of(request.run_file) : request.base_dir;
+    auto const scored = check_score(context, submission.resolved.config, submission.base_dir);
+    if (scored.has_error()) return fail(kExitUsage, scored.error().message);
     PlanInputs inputs{.cluster = cluster, .base_dir = submission.base_dir, .calibration = {}};
     auto planned = plan_run(context, submission.resolved, inputs);
     if (planned.has_error()) {

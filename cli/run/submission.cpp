@@ -69,11 +69,12 @@ protocol::RunSubmitted submitted_event(Submission const& submission, RunFolder c
     event.ranks_per_node = config.resources.gpus_per_node;
     event.restarts_max = config.faults.max_restarts;
     // Only the user knows the number of steps of a user program; a probe has none, and those of an
-    // encode run follow from its clips.
+    // encode or score run follow from its clips.
     bool const known =
-        config.run.job != "probe" && config.run.job != "encode" &&
+        config.run.job != "probe" && config.run.job != "encode" && config.run.job != "score" &&
         (config.run.job != "exec" || submission.resolved.origins.contains("train.steps"));
     event.steps = known ? config.train.steps : 0;
+    event.clips = submission.plan.predicted.clips;
     event.attached = submission.attached;
     event.submitted_us = submission.submitted_us;
     event.facts = shown_facts(submission.facts, submission.secret_key);

@@ -97,6 +97,10 @@ Result<WorkerSetup> set_up_worker(plan::WorkerJob const& job, WorkerPlace const&
     if (!has_variable(setup.environment, "OMP_NUM_THREADS") && threads > 0) {
         set_variable(setup.environment, "OMP_NUM_THREADS", std::to_string(threads));
     }
+    // Ranks that score have their own threads; OpenMP's (Tesseract's) would only take their cores.
+    if (job.config.run.job == "score" && !has_variable(setup.environment, "OMP_THREAD_LIMIT")) {
+        set_variable(setup.environment, "OMP_THREAD_LIMIT", "1");
+    }
     set_flight_recorder(setup.environment, job, place.launch.attempt);
     set_osora_variables(setup.environment, job, place);
     OSORA_TRY_VOID(check_size(setup.environment));

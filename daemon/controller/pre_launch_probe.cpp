@@ -88,7 +88,8 @@ Result<topology::ProbeResult> measure(PreLaunchProbe const& before, int nodes) {
 
 bool wants_probe(plan::RunConfig const& config, bool link_probe) {
     return config.resources.nodes > 1 && config.probe.before_start != "never" &&
-           config.resources.backend != "local" && !link_probe;
+           config.resources.backend != "local" && !link_probe &&
+           (config.run.job != "score" || config.probe.before_start == "always");
 }
 
 Result<void> cache_probe(fs::path const& state, std::vector<std::string> hosts,

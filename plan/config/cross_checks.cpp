@@ -156,7 +156,8 @@ void check_job(ResolvedConfig& resolved) {
         complain(resolved, "worker.command", "is used with run.job = \"exec\" only");
     }
     bool const cached = config.run.job == "train" && !config.data.latents.empty();
-    bool const reads_clips = trains(config.run.job) || config.run.job == "encode";
+    bool const reads_clips =
+        trains(config.run.job) || config.run.job == "encode" || config.run.job == "score";
     if (reads_clips && config.data.manifest.empty() && !cached) {
         complain(resolved, "data.manifest", "the job needs one: a CSV with a column path");
     }
@@ -186,6 +187,15 @@ void check_cache(ResolvedConfig& resolved) {
     }
 }
 
+void check_score(ResolvedConfig& resolved) {
+    if (!readable(resolved, {"run.job", "score.output", "score.scores"})) return;
+    auto const& config = resolved.config;
+    if (config.run.job != "score") return;
+    if (config.score.output.empty()) complain(resolved, "score.output", "the job needs one: a CSV");
+    if (config.score.scores.empty())
+        complain(resolved, "score.scores", "is empty: nothing is left to measure");
+}
+
 constexpr std::array<std::string_view, 4> kFolders{"data.latents", "text.embeddings",
                                                    "text.encoder", "text.clip_encoder"};
 constexpr std::array<std::string_view, 3> kFilesOrFolders{"data.eval_manifest", "model.init",
@@ -211,6 +221,7 @@ void check_keys(ResolvedConfig& resolved) {
     check_columns(resolved);
     check_job(resolved);
     check_cache(resolved);
+    check_score(resolved);
     check_optim(resolved);
     check_notify(resolved);
     check_metrics(resolved);
@@ -254,11 +265,11 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
     auto const& job = probe.config.run.job;
     if (job == "sample") {
         complain(probe, "run.job", "is a command, no run: osora sample CHECKPOINT");
-    } else if (!trains(job) && job != "encode" && job != "rehearse" && job != "exec" &&
-               job != "probe") {
+    } else if (!trains(job) && job != "encode" && job != "score" && job != "rehearse" &&
+               job != "exec" && job != "probe") {
         complain(probe, "run.job",
                  "not available in this version; available: train, train_vae, train_vqvae, encode, "
-                 "probe, rehearse, exec");
+                 "score, probe, rehearse, exec");
     }
     if (!probe.stages.empty() && job != "train") {
         complain(probe, "stage", "is used with run.job = \"train\" only");

@@ -89,6 +89,7 @@ struct RunConfig {
     VqvaeSection vqvae;
     TextSection text;
     EncodeSection encode;
+    ScoreSection score;
     DataSection data;
     EvalSection eval;
     std::vector<BucketSection> bucket;
@@ -123,8 +124,8 @@ BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_co
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
-                      (run, resources, slurm, ssh, model, vae, vae_loss, vqvae, text, encode, data,
-                       eval, bucket, parallel, batch, memory, optim, train, rehearse, checkpoint,
-                       nccl, worker, faults, probe, bisect, notify, daemon, debug))
+                      (run, resources, slurm, ssh, model, vae, vae_loss, vqvae, text, encode, score,
+                       data, eval, bucket, parallel, batch, memory, optim, train, rehearse,
+                       checkpoint, nccl, worker, faults, probe, bisect, notify, daemon, debug))
 
 }  // namespace osora::plan

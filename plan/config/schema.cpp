@@ -1,6 +1,7 @@
 // The rows. A test checks that they and the members of RunConfig are the same set.
 #include "plan/config/schema.hpp"
 
+#include "plan/config/rows/clip_rows.hpp"
 #include "plan/config/rows/fault_rows.hpp"
 #include "plan/config/rows/model_rows.hpp"
 
@@ -22,6 +23,7 @@ constexpr std::array kSections{
     SectionRow{"vqvae", "The network of job = \"train_vqvae\"."},
     SectionRow{"text", "Captions."},
     SectionRow{"encode", "A cache of latents and captions; used with run.job = \"encode\"."},
+    SectionRow{"score", "Scores of the clips of data.manifest; used with run.job = \"score\"."},
     SectionRow{"data", "Clips and how they are read.", true},
     SectionRow{"eval", "Loss on clips that are not trained on; with data.eval_manifest."},
     SectionRow{"bucket", "One [[bucket]] for each size of sample; clips go to the largest fit.",
@@ -106,34 +108,6 @@ constexpr std::array kRunRows{
 };
 
 constexpr std::array kDataRows{
-    SchemaRow{.section = "text", .key = "embeddings",
-              .doc = "Cached text embeddings (a folder); empty: null captions.",
-              .example = "\"cache\"", .shape = Shape::path},
-    SchemaRow{.section = "text", .key = "drop_prob",
-              .doc = "Share of captions replaced by the null one; auto: 0.1, mmdit: 0.316.",
-              .min = 0, .max = 1},
-    SchemaRow{.section = "text", .key = "encoder",
-              .doc = "Folder of a T5 encoder for run.job = \"encode\"; empty: no captions.",
-              .example = "\"t5-v1_1-xxl\"", .shape = Shape::path},
-    SchemaRow{.section = "text", .key = "clip_encoder",
-              .doc = "Folder of a CLIP text encoder, for its pooled vectors (mmdit).",
-              .example = "\"clip-vit-large-patch14\"", .shape = Shape::path},
-    SchemaRow{.section = "text", .key = "max_tokens",
-              .doc = "Longer captions are cut.", .unit = "tokens", .min = 1, .max = 4096},
-    SchemaRow{.section = "text", .key = "padded",
-              .doc = "Keep max_tokens rows of each caption, unmasked, as Open-Sora 2.0 does."},
-
-    SchemaRow{.section = "encode", .key = "out", .doc = "Folder of the cache.",
-              .example = "\"cache\""},
-    SchemaRow{.section = "encode", .key = "dtype", .doc = "Of latents and embeddings.",
-              .choices = "fp32|bf16"},
-    SchemaRow{.section = "encode", .key = "latents",
-              .doc = "Whether clips are encoded; false: captions only."},
-    SchemaRow{.section = "encode", .key = "std",
-              .doc = "Keep deviations beside means: training can sample the posterior."},
-    SchemaRow{.section = "encode", .key = "shard_mib", .doc = "Largest file.", .unit = "MiB",
-              .min = 1, .max = 1 << 20},
-
     SchemaRow{.section = "data", .key = "manifest",
               .doc = "CSV: path,text,num_frames,height,width,aspect_ratio,resolution,fps.",
               .in_template = true, .example = "\"clips.csv\"", .shape = Shape::path},
@@ -320,7 +294,8 @@ constexpr std::array kDataRows{
 
 // clang-format on
 
-constexpr auto kRows = joined(joined(joined(kRunRows, kModelRows), kDataRows), kFaultRows);
+constexpr auto kRows =
+    joined(joined(kRunRows, kModelRows), joined(joined(kClipRows, kDataRows), kFaultRows));
 
 }  // namespace
 

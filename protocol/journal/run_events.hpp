@@ -24,6 +24,7 @@ struct RunSubmitted {
     std::string run_uuid, run_name, job, user, host, base_dir;
     int number = 0;  // "osora report 42"
     int nodes = 1, ranks_per_node = 1, restarts_max = 3, steps = 0;
+    std::int64_t clips = 0;                    // job = "score": rows of the list; 0: not known
     bool attached = true;                      // ends with the osora that started it
     std::map<std::string, std::string> facts;  // fingerprint: versions, commit, cpu, kernel
     json::value config, origins;               // plan::RunConfig, resolved; plan::Origins
@@ -114,7 +115,7 @@ struct JournalRecord {
 
 BOOST_DESCRIBE_STRUCT(RunSubmitted, (),
                       (run_uuid, run_name, job, user, host, base_dir, number, nodes, ranks_per_node,
-                       restarts_max, steps, attached, facts, config, origins, submitted_us))
+                       restarts_max, steps, clips, attached, facts, config, origins, submitted_us))
 BOOST_DESCRIBE_STRUCT(PlanChosen, (), (plan))
 BOOST_DESCRIBE_STRUCT(ControllerStarted, (), (host, boot_id, pid, incarnation, probed_s))
 BOOST_DESCRIBE_STRUCT(AgentJoined, (), (node, host, boot_id, pid, start_ticks, facts))

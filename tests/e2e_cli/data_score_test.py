@@ -133,6 +133,7 @@ def check_resume(folder, names):
     assert [(each["path"], each["kind"]) for each in last["damaged"]] == [("cut.mp4", "empty")]
     rows = rows_of(folder / "scores.csv")
     assert rows[0]["blur"] == rows[1]["blur"] and rows[4]["cuts"] == "", rows
+    assert rows[4]["error"].startswith("empty: ") and rows[0]["error"] == "", rows
     assert "its columns are not path,motion,frames" in score(
         folder, "--resume", "--scores", "motion", code=2)
     assert score(folder, "--force", "--scores", "motion,blur", code=1)["scored"] == 5
@@ -140,8 +141,8 @@ def check_resume(folder, names):
 
 def check_refusals(folder):
     new = "--out=new.csv"
-    assert "--scores ocr: not in this version; available: motion, blur" in score(
-        folder, new, "--scores", "blur,ocr", code=2)
+    assert "--scores flow: not in this version; available: motion, blur" in score(
+        folder, new, "--scores", "blur,flow", code=2)
     assert "did you mean motion?" in score(folder, new, "--scores", "moton", code=2)
     assert "unknown" in score(folder, new, "--scores", "", code=2)
     assert "there is no folder" in score(folder, "--out", "no/such.csv", code=2)

@@ -6,10 +6,10 @@
 
 namespace osora::worker {
 
-/// Decodes `frames` frames of every clip, evenly spread, at 256 pixels on the short side; for cuts
-/// all frames, at 64. Writes a row for each clip to `out`; a clip that cannot be scored has empty
-/// cells and is in `damaged`. The file does not depend on the number of workers. Errors:
-/// invalid_input (the request, the manifest, an `out` with other columns), busy, io, out_of_space.
+/// Writes a row for each clip to `out` (clip_scorer.hpp); a clip that cannot be scored has empty
+/// cells and an error there, and is in `damaged`. The file does not depend on the number of
+/// workers. Errors: invalid_input (the request, the manifest, an `out` with other columns), busy,
+/// io, out_of_space.
 [[nodiscard]] Result<protocol::ClipScores> score_clips(protocol::ClipScoreRequest const& request);
 
 }  // namespace osora::worker

@@ -13,7 +13,7 @@ namespace osora::worker {
 namespace {
 
 constexpr std::int64_t kScoreBytesMax = std::int64_t{16} << 30;
-constexpr std::size_t kColumnsBeside = 4;  // path, frames, size_bytes, mtime_ns
+constexpr std::size_t kColumnsBeside = 5;  // path, frames, size_bytes, mtime_ns, error
 
 Result<void> read_file_scores(std::filesystem::path const& path,
                               std::vector<std::string> const& columns, ScoreRows& rows) {
@@ -30,13 +30,14 @@ Result<void> read_file_scores(std::filesystem::path const& path,
 std::string score_header(std::vector<std::string> const& columns) {
     std::string line = "path";
     for (std::string const& column : columns) line += "," + column;
-    return line + ",frames,size_bytes,mtime_ns\n";
+    return line + ",frames,size_bytes,mtime_ns,error\n";
 }
 
 std::string score_line(ScoreRow const& row) {
     std::string line = csv_field(row.path);
     for (std::string const& cell : row.cells) line += "," + cell;
-    return line + fmt::format(",{},{},{}\n", row.frames, row.size_bytes, row.mtime_ns);
+    return line + fmt::format(",{},{},{},{}\n", row.frames, row.size_bytes, row.mtime_ns,
+                              csv_field(row.error));
 }
 
 Result<void> read_scores(std::string_view csv, std::vector<std::string> const& columns,
@@ -54,11 +55,12 @@ Result<void> read_scores(std::string_view csv, std::vector<std::string> const& c
     while (auto read = reader.next()) {
         auto& fields = read->fields;
         if (!read->fault.empty() || fields.size() != columns.size() + kColumnsBeside) continue;
-        ScoreRow row{.path = std::move(fields.front()), .cells = {}};
-        row.cells.assign(fields.begin() + 1, fields.end() - 3);
-        auto const frames = whole_number<int>(fields[fields.size() - 3]);
-        auto const size_bytes = whole_number<std::int64_t>(fields[fields.size() - 2]);
-        auto const mtime_ns = whole_number<std::int64_t>(fields.back());
+        ScoreRow row{.path = std::move(fields.front()), .cells = {}, .error = {}};
+        row.cells.assign(fields.begin() + 1, fields.end() - 4);
+        auto const frames = whole_number<int>(fields[fields.size() - 4]);
+        auto const size_bytes = whole_number<std::int64_t>(fields[fields.size() - 3]);
+        auto const mtime_ns = whole_number<std::int64_t>(fields[fields.size() - 2]);
+        row.error = std::move(fields.back());
         if (!frames || !size_bytes || !mtime_ns) continue;
         row.frames = *frames;
         row.size_bytes = *size_bytes;

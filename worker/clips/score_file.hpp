@@ -21,11 +21,12 @@ namespace osora::worker {
 struct ScoreRow {
     std::string path;                           // as in the list
     std::vector<std::string> cells;             // of the columns of the scores; "": there is none
+    std::string error = {};                     // why the clip has no scores; empty: it has
     int frames = 0;                             // asked for of each clip
     std::int64_t size_bytes = 0, mtime_ns = 0;  // of the file when it was opened
 };
 
-/// "path,...,frames,size_bytes,mtime_ns", and a row's line; with line ends.
+/// "path,...,frames,size_bytes,mtime_ns,error", and a row's line; with line ends.
 [[nodiscard]] std::string score_header(std::vector<std::string> const& columns);
 [[nodiscard]] std::string score_line(ScoreRow const& row);
 

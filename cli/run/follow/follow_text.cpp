@@ -45,7 +45,14 @@ bool has_steps(RunView const& view) {
     return !view.recent_steps.empty();
 }
 
+/// "1,234/5,000 clips"
+std::string clips_text(RunView const& view) {
+    std::string const of = view.clips > 0 ? "/" + format_count(view.clips) : "";
+    return format_count(view.clips_done) + of + " clips";
+}
+
 std::string step_text(RunView const& view) {
+    if (view.status.scoring) return clips_text(view);
     if (view.steps <= 0) return fmt::format("step {}", format_count(view.steps_done));
     return fmt::format("step {}/{}", format_count(view.steps_done), format_count(view.steps));
 }
@@ -106,11 +113,14 @@ std::string waiting_text(RunView const& view) {
 }
 
 std::string rate_text(RunView const& view) {
+    if (view.status.scoring) return "";  // its steps are seconds
     return view.step_time_s > 0 ? format_seconds(view.step_time_s) + "/step" : "";
 }
 
 std::string samples_text(RunView const& view) {
-    return view.samples_per_s > 0 ? fmt::format("{:.3g} samples/s", view.samples_per_s) : "";
+    return view.samples_per_s > 0 ? fmt::format("{:.3g} {}/s", view.samples_per_s,
+                                                view.status.scoring ? "clips" : "samples")
+                                  : "";
 }
 
 /// "38 s", "4m 10s", "3h 05m", "5d 19h", in whole seconds.
@@ -140,6 +150,7 @@ std::string steps_text(RunView const& view) {
     if (view.status.exec) {
         return view.steps_done > 0 && has_steps(view) ? counted(view.steps_done, "step") : "";
     }
+    if (view.status.scoring) return has_steps(view) ? clips_text(view) : "before the first clip";
     if (view.steps_done == 0) return "before the first step";
     return view.steps_done == view.steps || view.status.encoding
                ? counted(view.steps_done, "step")
@@ -156,7 +167,8 @@ std::string joined(std::vector<std::string> const& parts) {
 }
 
 std::string kept_checkpoint(RunView const& view) {
-    if (view.status.exec || view.status.rehearsal || view.status.encoding) return "";
+    if (view.status.exec || view.status.rehearsal || view.status.encoding || view.status.scoring)
+        return "";
     if (view.status.checkpoint_step < 0) return "no checkpoint";
     return "checkpoint " + format_count(view.status.checkpoint_step) + " kept";
 }

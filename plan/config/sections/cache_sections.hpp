@@ -1,5 +1,5 @@
-// [encode], [text] and [eval] of the run file: the content of a cache, and evaluation on held-out
-// clips (docs/rfc/022).
+// [encode], [score], [text] and [eval] of the run file: the content of a cache, scores of clips,
+// and evaluation on held-out clips (docs/rfc/022, docs/rfc/029).
 #pragma once
 
 #include "base/auto_or.hpp"
@@ -7,6 +7,7 @@
 #include <boost/describe.hpp>
 
 #include <string>
+#include <vector>
 
 namespace osora::plan {
 
@@ -16,6 +17,12 @@ struct EncodeSection {
     bool latents = true;         // false: captions only
     bool std = true;             // deviations beside the means
     int shard_mib = 256;
+};
+struct ScoreSection {
+    std::string output;  // the CSV
+    std::vector<std::string> scores{"motion", "blur", "cuts", "brightness"};
+    AutoOr<int> frames;       // sampled of each clip
+    AutoOr<double> deadline;  // s, of one clip
 };
 struct TextSection {
     std::string embeddings;    // a cache; empty: null captions
@@ -30,6 +37,7 @@ struct EvalSection {
     int samples = 64;  // of the list, the same each time
 };
 BOOST_DESCRIBE_STRUCT(EncodeSection, (), (out, dtype, latents, std, shard_mib))
+BOOST_DESCRIBE_STRUCT(ScoreSection, (), (output, scores, frames, deadline))
 BOOST_DESCRIBE_STRUCT(TextSection, (),
                       (embeddings, drop_prob, encoder, clip_encoder, max_tokens, padded))
 BOOST_DESCRIBE_STRUCT(EvalSection, (), (every, samples))

@@ -76,6 +76,11 @@ TEST_F(PreLaunchProbeTest, is_for_runs_on_several_machines) {
     EXPECT_FALSE(wants_probe(config, false));
     config.probe.before_start = "always";
     EXPECT_FALSE(wants_probe(config, true));  // it is one
+    config.run.job = "score";                 // its ranks exchange a counter
+    config.probe.before_start = "auto";
+    EXPECT_FALSE(wants_probe(config, false));
+    config.probe.before_start = "always";
+    EXPECT_TRUE(wants_probe(config, false));
     config.run.job = "probe";                 // of collectives
     EXPECT_TRUE(wants_probe(config, false));
 }

@@ -106,10 +106,7 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
     EXPECT_THAT(unsupported_with({"resources.nodes=2"}),
                 ElementsAre("--set: resources.nodes = 2: the local backend has one node; nearest "
                             "valid: 1"));
-    EXPECT_THAT(
-        unsupported_with({"run.job=score"}),
-        ElementsAre("--set: run.job = \"score\": not available in this version; available: train, "
-                    "train_vae, train_vqvae, encode, probe, rehearse, exec"));
+    EXPECT_THAT(unsupported_with({"run.job=score"}), IsEmpty());
     EXPECT_THAT(unsupported_with({"run.job=sample"}),
                 ElementsAre("--set: run.job = \"sample\": is a command, no run: osora sample "
                             "CHECKPOINT"));
@@ -123,6 +120,18 @@ TEST(CrossChecks, WhatCannotBeRunYetIsValidAndRefusedAtSubmit) {
     EXPECT_THAT(texts(unsupported(resolve(staged))), IsEmpty());
     EXPECT_THAT(texts(unsupported(resolve(staged, {"run.job=rehearse"}))),
                 ElementsAre("run.toml: stage: is used with run.job = \"train\" only"));
+}
+
+TEST(CrossChecks, ScoresNeedAFileAndNamesThatExist) {
+    EXPECT_THAT(problems_of("run = { job = \"score\" }"),
+                ElementsAre("run.toml: score.output = \"\": the job needs one: a CSV"));
+    std::string const run = "run = { job = \"score\" }\nscore = { output = \"s.csv\"";
+    EXPECT_THAT(problems_of(run + " }"), IsEmpty());
+    EXPECT_THAT(problems_of(run + ", scores = [\"text\"], frames = 1, deadline = 5 }"), IsEmpty());
+    EXPECT_THAT(problems_of(run + ", scores = [] }"),
+                ElementsAre("run.toml:2: score.scores = []: is empty: nothing is left to measure"));
+    for (std::string const wrong : {"scores = [\"moton\"]", "frames = 0", "frames = 65"})
+        EXPECT_THAT(problems_of(run + ", " + wrong + " }"), SizeIs(1)) << wrong;
 }
 
 TEST(CrossChecks, Caches) {

@@ -117,7 +117,8 @@ TEST(RunFileErrors, AllAtOnceInTheOrderOfTheirLines) {
             "run.toml:3: unknown key train.step; did you mean steps?",
             "run.toml:5: optim.lr = -1: must be above 0 and at most 1000",
             "run.toml:6: unknown section [zzz]; sections are run, resources, slurm, ssh, "
-            "model, vae, vae_loss, vqvae, text, encode, data, eval, bucket, parallel, batch, "
+            "model, vae, vae_loss, vqvae, text, encode, score, data, eval, bucket, parallel, "
+            "batch, "
             "memory, optim, train, rehearse, checkpoint, nccl, worker, faults, probe, bisect, "
             "notify, daemon, debug, stage",
             "run.toml:8: data.manifest = 3: expected a string, found an integer; write \"3\"",

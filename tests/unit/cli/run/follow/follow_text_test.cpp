@@ -43,6 +43,28 @@ TEST(FollowText, ProgressAsSketched) {
                             "ckpt 1,000 (4 min ago)"));
 }
 
+TEST(FollowText, AScoreRunCountsItsClipsOverAllAttempts) {
+    Story story;
+    auto submitted = story.submitted(2, 0);
+    auto& event = std::get<protocol::RunSubmitted>(submitted.event);
+    event.job = "score";
+    event.clips = 5000;
+    std::vector<protocol::JournalRecord> records{submitted};
+    for (auto const& each : story.launch(0.2, 0, 2, 0)) records.push_back(each);
+    records.push_back(story.steps(20, 0, 2, {0, 10}, {1, 0}));  // 8 clips a step
+    auto view = view_of(records);
+    EXPECT_EQ(view.clips_done, 80);
+    EXPECT_THAT(progress_lines(view, {0, 0}, at(20), 80)[0], "80/5,000 clips  8 clips/s");
+    EXPECT_NEAR(view.eta_s, 4920.0 / 8, 1e-6);
+    EXPECT_FALSE(view.has_loss);
+    for (auto const& each : story.launch(30, 1, 2, 0)) fold(view, each);
+    fold(view, story.steps(40, 1, 2, {0, 2}, {1, 0}));
+    EXPECT_EQ(view.clips_done, 96);
+    fold(view, story.steps(50, 1, 2, {2, 1000}, {1, 0}));
+    EXPECT_EQ(view.clips_done, 5000);  // rows that were made twice do not count
+    EXPECT_EQ(view.eta_s, 0);
+}
+
 TEST(FollowText, NarrowTerminalsLoseTheLeastImportantFields) {
     Story story;
     auto records = running(story, 2, 70000);
