@@ -31,6 +31,22 @@ std::string zero_reason(PlanContext const& context) {
     return fmt::format("ZeRO-{}: a rank's memory is too small for less", context.zero_stage);
 }
 
+/// Empty if no ranks share tokens.
+std::string sp_reason(PlanContext const& context) {
+    if (context.sp_size == 1) return "";
+    bool const given = !context.config.parallel.sp_kind.is_auto();
+    int const together = context.tp_size * context.sp_size;
+    bool const divides = context.shape.heads % together == 0;
+    std::string const sizes = context.tp_size > 1 ? fmt::format("tp_size x sp_size {}", together)
+                                                  : fmt::format("sp_size {}", together);
+    std::string const heads = fmt::format(
+        "{} {} {} heads", sizes, divides ? "divides" : "does not divide", context.shape.heads);
+    if (context.sp_kind == SpKind::ulysses)
+        return fmt::format("sp_kind ulysses (tokens for heads): {}", given ? "set by you" : heads);
+    return fmt::format("sp_kind ring (keys and values pass {} ranks): {}", context.sp_size,
+                       given ? "set by you" : heads);
+}
+
 std::string cores_reason(ChosenParts const& parts) {
     PlanContext const& context = parts.context;
     int const threads = parts.best.threads;
@@ -156,14 +172,8 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
                                       parts.best.grad_bucket_mib,
                                       given ? "set by you" : "least exposed communication"));
     }
-    if (auto reason = precision_reason(context); !reason.empty()) {
-        reasons.push_back(std::move(reason));
-    }
-    if (auto reason = activation_reason(context); !reason.empty()) {
-        reasons.push_back(std::move(reason));
-    }
-    if (auto reason = reduce_reason(context); !reason.empty()) {
-        reasons.push_back(std::move(reason));
+    for (auto const& reason_of : {sp_reason, precision_reason, activation_reason, reduce_reason}) {
+        if (auto reason = reason_of(context); !reason.empty()) reasons.push_back(std::move(reason));
     }
     if (context.network && context.network_source.empty()) {
         reasons.push_back(
