@@ -4,7 +4,7 @@
 
 #include "base/result.hpp"
 #include "plan/buckets/shapes.hpp"
-#include "plan/measured_pass.hpp"
+#include "plan/earlier/measured_pass.hpp"
 #include "plan/memory.hpp"
 #include "plan/model/model_cost.hpp"
 #include "plan/network/group_network.hpp"

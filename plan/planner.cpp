@@ -4,6 +4,7 @@
 
 #include "base/text/units.hpp"
 #include "plan/autoencoder/autoencoder_plan.hpp"
+#include "plan/earlier/stated_error.hpp"
 #include "plan/layout/batch_sizes.hpp"
 #include "plan/layout/cut_search.hpp"
 #include "plan/layout/encode_layout.hpp"
@@ -15,7 +16,6 @@
 #include "plan/plan_context.hpp"
 #include "plan/plan_reasons.hpp"
 #include "plan/remedies.hpp"
-#include "plan/stated_error.hpp"
 #include "plan/validate.hpp"
 #include "plan/worker_support.hpp"
 

@@ -4,7 +4,7 @@
 #include "base/check.hpp"
 #include "base/robust.hpp"
 #include "base/text/units.hpp"
-#include "plan/measured_pass.hpp"
+#include "plan/earlier/measured_pass.hpp"
 #include "plan/model/model_cost.hpp"
 #include "plan/model/trained_parameters.hpp"
 #include "plan/step_communication.hpp"

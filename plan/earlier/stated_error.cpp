@@ -1,4 +1,4 @@
-#include "plan/stated_error.hpp"
+#include "plan/earlier/stated_error.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // The stated error covers what runs that come later have, whatever the true spread is.
-#include "plan/stated_error.hpp"
+#include "plan/earlier/stated_error.hpp"
 
 #include <gtest/gtest.h>
 

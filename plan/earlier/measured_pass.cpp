@@ -1,4 +1,4 @@
-#include "plan/measured_pass.hpp"
+#include "plan/earlier/measured_pass.hpp"
 
 #include "plan/likely_factor.hpp"
 

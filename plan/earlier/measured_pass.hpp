@@ -17,7 +17,7 @@ struct MeasuredPass {
     int num_frames = 1;
     int micro_batch_size = 1;
     int ranks = 1, zero_stage = 0;
-    int shard_size = 0;  // 0: all ranks
+    int shard_size = 0;          // 0: all ranks
     int threads = 1, cores = 1;  // of a CPU rank, of all nodes
     std::string recompute = "none", activation_store = "none";
     double pass_s = 0;       // forward and backward of a micro-batch, without waiting for others
