@@ -10,6 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::SizeIs;
 
 std::vector<std::string> unsupported_with(std::vector<std::string> const& sets) {
     return texts(unsupported(resolve(kMinimal, sets)));

@@ -57,6 +57,13 @@ TEST(FollowText, AScoreRunCountsItsClipsOverAllAttempts) {
     EXPECT_THAT(progress_lines(view, {0, 0}, at(20), 80)[0], "80/5,000 clips  8 clips/s");
     EXPECT_NEAR(view.eta_s, 4920.0 / 8, 1e-6);
     EXPECT_FALSE(view.has_loss);
+    protocol::RankFailed failed;
+    failed.attempt = 0;
+    failed.signal = 9;
+    protocol::NodeStopped stopped;
+    stopped.attempt = 0;
+    fold(view, story.record(25, failed));
+    fold(view, story.record(26, stopped));
     for (auto const& each : story.launch(30, 1, 2, 0)) fold(view, each);
     fold(view, story.steps(40, 1, 2, {0, 2}, {1, 0}));
     EXPECT_EQ(view.clips_done, 96);
