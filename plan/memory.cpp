@@ -105,8 +105,7 @@ struct Shards {
             auto const freed = static_cast<double>(activations) * static_cast<double>(full) *
                                static_cast<double>(bucket) / static_cast<double>(all);
             std::int64_t const filling = std::min(bucket, all - full * bucket);
-            most = std::max(most,
-                            2 * full * bucket + filling - static_cast<std::int64_t>(freed));
+            most = std::max(most, 2 * full * bucket + filling - static_cast<std::int64_t>(freed));
         }
         return most;
     }
@@ -121,13 +120,14 @@ struct Pass {
 /// The larger of the two peaks: in backward, and when forward ends.
 Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice) {
     int const bytes_per_value = query.precision == "fp32" ? 4 : 2;
-    SampleCost const sample = sample_cost(query.shape, query.bucket,
-                                          {.activations = choice,
-                                           .bytes_per_value = bytes_per_value,
-                                           .lora_rank = query.lora_rank,
-                                           .exchanges = query.sp_size > 1,
-                                           .one_sample = query.micro_batch_size == 1,
-                                           .stages = query.pp_size});
+    SampleCost const sample =
+        sample_cost(query.shape, query.bucket,
+                    {.activations = choice,
+                     .bytes_per_value = bytes_per_value,
+                     .lora_rank = query.lora_rank,
+                     .exchanges = query.sp_size > 1 && query.sp_kind == SpKind::ulysses,
+                     .one_sample = query.micro_batch_size == 1,
+                     .stages = query.pp_size});
     // The first stage holds activations of pp_size micro-batches of its blocks; more with virtual
     // stages (arXiv 2205.05198).
     double const held = query.virtual_stages == 1
@@ -146,10 +146,10 @@ Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice) {
     // Ranks that share a sample gather its output; tensor parallel ranks have summed tokens last.
     bool const shares = query.sp_size * query.tp_size > 1;
     double const gathered = shares ? 2.0 * query.shape.out_channels() / query.shape.in_channels : 0;
-    double const sums = query.tp_size > 1 ? 2 * samples / query.sp_size * query.shape.hidden *
-                                                static_cast<double>(sample.tokens()) *
-                                                bytes_per_value
-                                          : 0;
+    double const sums = query.tp_size > 1
+                            ? 2 * samples / query.sp_size * query.shape.hidden *
+                                  static_cast<double>(sample.tokens()) * bytes_per_value
+                            : 0;
     Pass const forward = pass(here * (saved + static_cast<double>(sample.unreleased_bytes)) + sums,
                               latent * (sample.latents_in_forward + gathered));
     return forward.total() > backward.total() ? forward : backward;
@@ -168,10 +168,10 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
                                  adapter_parameters(query.shape, query.lora_rank) - blocks.all;
     Numbers const model = shards.of_rank(outside, first.all, first.shared);
     std::int64_t const all_trained = trained_parameters(query.shape, query.lora_rank, query.freeze);
-    Numbers const trained = query.lora_rank > 0
-                                ? Numbers{all_trained, 0, 0}
-                                : shards.of_rank(all_trained - blocks.trained, first.trained,
-                                                 first.shared_trained);
+    Numbers const trained =
+        query.lora_rank > 0
+            ? Numbers{all_trained, 0, 0}
+            : shards.of_rank(all_trained - blocks.trained, first.trained, first.shared_trained);
     RankMemory memory;
     memory.process_bytes = query.gpu ? constants.gpu_context_bytes : constants.cpu_process_bytes;
     memory.parameter_bytes = bytes * (model.all() - trained.all()) + shards.part(3, bytes, trained);

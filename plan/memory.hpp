@@ -7,6 +7,7 @@
 #include "plan/activation_choice.hpp"
 #include "plan/buckets/loader_memory.hpp"
 #include "plan/buckets/shapes.hpp"
+#include "plan/layout/divisibility.hpp"
 #include "plan/model/model_description.hpp"
 
 #include <algorithm>
@@ -38,6 +39,7 @@ struct MemoryQuery {
     int micro_batch_size = 1;
     int dp_size = 1;
     int sp_size = 1;  // ranks that share the tokens of a sample, and ZeRO's shards with others
+    SpKind sp_kind = SpKind::ulysses;
     int tp_size = 1;  // ranks that share linear layers and tokens, and ZeRO's shards with others
     int pp_size = 1;  // ranks that share blocks
     int virtual_stages = 1;  // block groups of each of these

@@ -134,6 +134,8 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     context.pp_size = std::max(1, request.config.parallel.pp_size.value_or(1));
     context.virtual_stages = request.config.parallel.virtual_stages;
     context.tp_size = std::max(1, request.config.parallel.tp_size.value_or(1));
+    context.sp_kind = sp_kind_of(request.config.parallel.sp_kind.value_or("auto"),
+                                 context.shape.heads, context.tp_size, context.sp_size);
     if (!request.cluster.nodes.empty()) {
         topology::Node const& node = request.cluster.nodes.front();
         // Of all nodes, as `ranks`; only a rank's share matters. The other nodes are assumed to be

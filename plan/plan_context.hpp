@@ -4,10 +4,10 @@
 
 #include "base/result.hpp"
 #include "plan/buckets/shapes.hpp"
-#include "plan/network/group_network.hpp"
 #include "plan/measured_pass.hpp"
 #include "plan/memory.hpp"
 #include "plan/model/model_cost.hpp"
+#include "plan/network/group_network.hpp"
 #include "plan/planner.hpp"
 
 #include <cstdint>
@@ -30,6 +30,7 @@ struct PlanContext {
     int ranks = 1;                     // on all nodes
     int ranks_per_node = 1;
     int sp_size = 1;                            // of them, that share the tokens of each sample
+    SpKind sp_kind = SpKind::ulysses;           // how these compute attention
     int tp_size = 1;                            // of them, that share linear layers
     int pp_size = 1;                            // of them, that share blocks
     int virtual_stages = 1;                     // block groups of each of these

@@ -17,10 +17,10 @@ std::string zero_reason(PlanContext const& context) {
     if (context.shard_size > 0 && context.zero_stage > 0) {
         int const copies = context.ranks / context.shard_size;
         bool const by_user = !context.config.parallel.shard_size.is_auto();
-        return fmt::format("ZeRO-{}{}, {} copies over {} ranks each: {}", context.zero_stage,
-                           given ? ", set by you" : "", copies, context.shard_size,
-                           by_user ? "set by you"
-                                   : "each node has one, which keeps gathers within it");
+        return fmt::format(
+            "ZeRO-{}{}, {} copies over {} ranks each: {}", context.zero_stage,
+            given ? ", set by you" : "", copies, context.shard_size,
+            by_user ? "set by you" : "each node has one, which keeps gathers within it");
     }
     if (given) return fmt::format("ZeRO-{}: set by you", context.zero_stage);
     if (context.zero_stage == 0) {
@@ -29,6 +29,22 @@ std::string zero_reason(PlanContext const& context) {
                            unused ? "; parallel.shard_size divides nothing" : "");
     }
     return fmt::format("ZeRO-{}: a rank's memory is too small for less", context.zero_stage);
+}
+
+/// Empty if no ranks share tokens.
+std::string sp_reason(PlanContext const& context) {
+    if (context.sp_size == 1) return "";
+    bool const given = !context.config.parallel.sp_kind.is_auto();
+    int const together = context.tp_size * context.sp_size;
+    bool const divides = context.shape.heads % together == 0;
+    std::string const sizes = context.tp_size > 1 ? fmt::format("tp_size x sp_size {}", together)
+                                                  : fmt::format("sp_size {}", together);
+    std::string const heads = fmt::format(
+        "{} {} {} heads", sizes, divides ? "divides" : "does not divide", context.shape.heads);
+    if (context.sp_kind == SpKind::ulysses)
+        return fmt::format("sp_kind ulysses (tokens for heads): {}", given ? "set by you" : heads);
+    return fmt::format("sp_kind ring (keys and values pass {} ranks): {}", context.sp_size,
+                       given ? "set by you" : heads);
 }
 
 std::string cores_reason(ChosenParts const& parts) {
@@ -156,14 +172,8 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
                                       parts.best.grad_bucket_mib,
                                       given ? "set by you" : "least exposed communication"));
     }
-    if (auto reason = precision_reason(context); !reason.empty()) {
-        reasons.push_back(std::move(reason));
-    }
-    if (auto reason = activation_reason(context); !reason.empty()) {
-        reasons.push_back(std::move(reason));
-    }
-    if (auto reason = reduce_reason(context); !reason.empty()) {
-        reasons.push_back(std::move(reason));
+    for (auto const& reason_of : {sp_reason, precision_reason, activation_reason, reduce_reason}) {
+        if (auto reason = reason_of(context); !reason.empty()) reasons.push_back(std::move(reason));
     }
     if (context.network && context.network_source.empty()) {
         reasons.push_back(

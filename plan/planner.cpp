@@ -36,6 +36,7 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
     layout.tp_size = context.tp_size;
     layout.pp_size = context.pp_size;
     layout.sp_size = context.sp_size;
+    if (context.sp_size > 1) layout.sp_kind = name_of(context.sp_kind);
     layout.virtual_stages = context.virtual_stages;
     layout.zero_stage = context.zero_stage;
     layout.shard_size = context.zero_stage > 0 ? context.shard_size : 0;

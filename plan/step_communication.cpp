@@ -105,6 +105,45 @@ double trained_numbers(StepQuery const& query) {
     return all - in_blocks + (in_blocks - shared + shared / query.tp_size) / query.pp_size;
 }
 
+namespace {
+
+/// One hop of a ring, in which every rank sends and receives `bytes` at the same time. Over a
+/// network one rank of a group sends to the next node.
+double hop_s(StepQuery const& query, Calibration const& calibration, GroupPlace const& place,
+             double bytes) {
+    double const within =
+        core_sharing(query) * all_reduce_s(calibration.all_reduce, 2, 2 * bytes) / 2;
+    if (query.network == nullptr || !place.crosses_nodes()) return within;
+    return std::max(within, query.network->messages_s(bytes, place.at_once) / 2);
+}
+
+/// One layer of attention in a ring, in a pass: hops that the present block's attention does
+/// not hide. Forward passes keys and values on; backward does so again, and passes their gradients
+/// on in fp32, the last of them after all attention. `values` of queries, for `keys` keys each.
+double ring_s(StepQuery const& query, Calibration const& calibration, GroupPlace const& place,
+              double values, double keys) {
+    bool const spare = query.gpu || query.cores > query.ranks() * query.threads;
+    double const share = spare ? kOverlapSpare : kOverlapNoSpare;
+    int const threads = query.gpu ? 1 : query.threads;
+    double const rate = matmul_gflops(calibration, threads, query.shape.hidden) * 1e9;
+    // Scores and their sums, of this rank's queries and a block of the keys.
+    double const forward_s = core_sharing(query) * 4 * values * keys / query.sp_size / rate;
+    auto const step = [&](bool with_keys, bool with_gradients, double work_s) {
+        double hops = 0;
+        if (with_keys) hops += hop_s(query, calibration, place, 2 * values * value_bytes(query));
+        if (with_gradients) hops += hop_s(query, calibration, place, 2 * values * 4);
+        return hops - share * std::min(hops, work_s);
+    };
+    SampleCost const sample = sample_cost(query.shape, query.bucket);
+    double const again = recomputed_share(query.shape, sample, query.activations.recompute);
+    double seconds = (1 + again) * (query.sp_size - 1) * step(true, false, forward_s);
+    for (int i = 0; i < query.sp_size; ++i)
+        seconds += step(i + 1 < query.sp_size, i > 1, 2 * forward_s);
+    return seconds + step(false, true, 0);
+}
+
+}  // namespace
+
 double token_exchange_s(StepQuery const& query, Calibration const& calibration) {
     if (query.sp_size == 1) return 0;
     ModelShape const& shape = query.shape;
@@ -113,14 +152,20 @@ double token_exchange_s(StepQuery const& query, Calibration const& calibration) 
                           (joint ? shape.text_tokens : 0);
     double const samples = query.micro_batch_size;
     double const values = samples * tokens * shape.hidden / (query.sp_size * query.tp_size);
-    int const trades = 4 * (joint ? shape.blocks() : shape.depth);
+    int const layers = joint ? shape.blocks() : shape.depth;
     GroupPlace const place = group_place(query.sp_size, query.tp_size, query.ranks_per_node);
     auto const time_s = [&](Collective collective, double bytes) {
         return half_time(query, calibration, collective, place, bytes).seconds;
     };
     double const output = samples * tokens * shape.patch_volume() * shape.out_channels();
-    return trades * time_s(Collective::all_to_all, 2 * values * value_bytes(query)) +
-           time_s(Collective::all_gather, output * value_bytes(query));
+    double const gather_s = time_s(Collective::all_gather, output * value_bytes(query));
+    if (query.sp_kind == SpKind::ring) {
+        auto const in_frame =
+            static_cast<double>(sample_cost(shape, query.bucket).tokens_per_frame);
+        return layers * ring_s(query, calibration, place, values, joint ? tokens : in_frame) +
+               gather_s;
+    }
+    return 4 * layers * time_s(Collective::all_to_all, 2 * values * value_bytes(query)) + gather_s;
 }
 
 double layer_exchange_s(StepQuery const& query, Calibration const& calibration) {

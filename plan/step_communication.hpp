@@ -13,7 +13,8 @@ inline constexpr double kBackwardShare = 2.0 / 3.0;  // of a pass
 [[nodiscard]] double trained_numbers(StepQuery const& query);
 
 /// Time that a pass waits for other ranks' tokens: attention exchanges q, k, v and its result,
-/// backward exchanges them back, and the output is gathered once.
+/// backward exchanges them back, and the output is gathered once. In a ring: hops of keys, values
+/// and their gradients that attention does not hide.
 [[nodiscard]] double token_exchange_s(StepQuery const& query, Calibration const& calibration);
 /// Time that a pass waits in shared linear layers: tokens are gathered before them, and the ranks'
 /// results are summed after them; backward does the reverse.

@@ -6,8 +6,9 @@
 #include "plan/activation_choice.hpp"
 #include "plan/buckets/shapes.hpp"
 #include "plan/calibration.hpp"
-#include "plan/network/group_network.hpp"
+#include "plan/layout/divisibility.hpp"
 #include "plan/model/model_description.hpp"
+#include "plan/network/group_network.hpp"
 
 #include <string>
 #include <vector>
@@ -22,7 +23,8 @@ struct StepQuery {
     int micro_batch_size = 1;
     int grad_accum_steps = 1;
     int dp_size = 1;
-    int sp_size = 1;         // ranks that share the tokens of a sample
+    int sp_size = 1;  // ranks that share the tokens of a sample
+    SpKind sp_kind = SpKind::ulysses;
     int tp_size = 1;         // ranks that share linear layers
     int pp_size = 1;         // ranks that share blocks
     int virtual_stages = 1;  // block groups of each of these

@@ -139,6 +139,7 @@ private:
                       .pp_size = std::max(1, parallel.pp_size.value_or(1)),
                       .sp_size = std::max(1, parallel.sp_size.value_or(1)),
                       .virtual_stages = parallel.virtual_stages};
+        layout.sp_kind = sp_kind(layout.tp_size, layout.sp_size);
         int const cut = layout.tp_size * layout.pp_size * layout.sp_size;
         layout.dp_size = std::max(1, ranks() / cut);
         auto const broken = layout_violations(layout, cut_limits(*shape_, tokens_), ranks());
@@ -171,6 +172,10 @@ private:
             add("parallel.grad_bucket_mib", "must be at least 1");
         }
         check_shard_size(layout);
+    }
+    [[nodiscard]] SpKind sp_kind(int tp_size, int sp_size) const {
+        return sp_kind_of(config_.parallel.sp_kind.value_or("auto"), shape_->heads, tp_size,
+                          sp_size);
     }
     void check_shard_size(Layout const& layout) {
         auto const& parallel = config_.parallel;
@@ -234,7 +239,11 @@ private:
                 bool const whole = node % (tp * sp) == 0 && ranks() % (tp * sp * pp) == 0;
                 if (!whole || !open(parallel.tp_size, tp) || !open(parallel.sp_size, sp)) continue;
                 int const dp = ranks() / (tp * sp * pp);
-                Layout const layout{.tp_size = tp, .pp_size = pp, .sp_size = sp, .dp_size = dp};
+                Layout const layout{.tp_size = tp,
+                                    .pp_size = pp,
+                                    .sp_size = sp,
+                                    .dp_size = dp,
+                                    .sp_kind = sp_kind(tp, sp)};
                 if (dp > 1 && global % (micro * dp) == 0 &&
                     layout_violations(layout, limits, ranks()).empty())
                     return true;

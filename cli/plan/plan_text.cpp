@@ -45,12 +45,17 @@ std::string pipeline_name(plan::LayoutPlan const& layout) {
     return fmt::format("pp {} x {} virtual", layout.pp_size, layout.virtual_stages);
 }
 
+std::string sp_name(plan::LayoutPlan const& layout) {
+    std::string const size = fmt::format("sp {}", layout.sp_size);
+    return layout.sp_kind.empty() ? size : size + " " + layout.sp_kind;
+}
+
 std::string plan_body(plan::LayoutPlan const& chosen) {
     std::string body =
         chosen.buckets.empty()
             ? std::string()
-            : packed({fmt::format("tp {}", chosen.tp_size), fmt::format("sp {}", chosen.sp_size),
-                      pipeline_name(chosen), fmt::format("dp {}", chosen.dp_size),
+            : packed({fmt::format("tp {}", chosen.tp_size), sp_name(chosen), pipeline_name(chosen),
+                      fmt::format("dp {}", chosen.dp_size),
                       fmt::format("ZeRO-{}", chosen.zero_stage),
                       fmt::format("recompute {}", chosen.recompute), chosen.precision});
     for (plan::BucketPlan const& bucket : chosen.buckets) {
@@ -149,7 +154,7 @@ std::string groups_body(std::vector<plan::RankGroups> const& map) {
 }
 
 std::string layout_name(plan::LayoutPlan const& layout) {
-    return fmt::format("tp {} · sp {} · {} · dp {}", layout.tp_size, layout.sp_size,
+    return fmt::format("tp {} · {} · {} · dp {}", layout.tp_size, sp_name(layout),
                        pipeline_name(layout), layout.dp_size);
 }
 

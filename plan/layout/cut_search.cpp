@@ -179,6 +179,7 @@ Rejection reject(LayoutPlan layout, Layout const& sizes, std::string reason) {
     layout.tp_size = sizes.tp_size;
     layout.pp_size = sizes.pp_size;
     layout.sp_size = sizes.sp_size;
+    layout.sp_kind.clear();
     layout.dp_size = sizes.dp_size;
     layout.buckets.clear();
     return {std::move(layout), std::move(reason)};
@@ -222,7 +223,10 @@ Result<std::vector<Rejection>> rejected_cuts(PlanRequest const& request,
              {Layout{.tp_size = cut, .dp_size = dp}, Layout{.pp_size = cut, .dp_size = dp},
               Layout{.sp_size = cut, .dp_size = dp}}) {
             if (known(sizes)) continue;
-            auto const broken = layout_violations(sizes, limits, context->ranks);
+            Layout cut_so = sizes;
+            cut_so.sp_kind = sp_kind_of(request.config.parallel.sp_kind.value_or("auto"),
+                                        limits.heads, sizes.tp_size, sizes.sp_size);
+            auto const broken = layout_violations(cut_so, limits, context->ranks);
             rejected.push_back(reject(
                 chosen, sizes,
                 broken.empty() ? why_not_looked_at(request, sizes) : broken.front().message()));

@@ -32,15 +32,25 @@ constexpr std::array kRules{
     Rule{"mlp_hidden % tp_size == 0", "parallel.tp_size", "tp_size", "mlp_hidden",
          [](Layout const& l) { return l.tp_size; },
          [](CutLimits const& m) { return std::int64_t{m.mlp_hidden}; }},
-    // Ulysses exchanges heads for tokens, so both must divide.
+    // Ulysses exchanges heads for tokens, so both must divide; a ring leaves heads alone.
     Rule{"heads % (tp_size * sp_size) == 0", "parallel.sp_size", "tp_size * sp_size", "heads",
-         [](Layout const& l) { return l.tp_size * l.sp_size; },
+         [](Layout const& l) { return l.sp_kind == SpKind::ring ? 1 : l.tp_size * l.sp_size; },
          [](CutLimits const& m) { return std::int64_t{m.heads}; }},
     Rule{"tokens % sp_size == 0", "parallel.sp_size", "sp_size", "tokens",
          [](Layout const& l) { return l.sp_size; }, [](CutLimits const& m) { return m.tokens; }},
 };
 
 }  // namespace
+
+SpKind sp_kind_of(std::string_view wanted, int heads, int tp_size, int sp_size) {
+    if (wanted == "ring") return SpKind::ring;
+    if (wanted == "ulysses") return SpKind::ulysses;
+    return heads % (tp_size * sp_size) == 0 ? SpKind::ulysses : SpKind::ring;
+}
+
+std::string_view name_of(SpKind kind) {
+    return kind == SpKind::ring ? "ring" : "ulysses";
+}
 
 bool same_cut(Layout const& a, Layout const& b) {
     return a.tp_size == b.tp_size && a.sp_size == b.sp_size && a.pp_size == b.pp_size;

@@ -6,9 +6,14 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace osora::plan {
+
+/// How ranks that share tokens compute attention: they exchange tokens for heads, or pass keys and
+/// values on in a ring.
+enum class SpKind { ulysses, ring };
 
 /// Sizes of the four ways to divide the work.
 struct Layout {
@@ -17,7 +22,12 @@ struct Layout {
     int sp_size = 1;
     int dp_size = 1;
     int virtual_stages = 1;  // of each pipeline stage
+    SpKind sp_kind = SpKind::ulysses;
 };
+
+/// parallel.sp_kind; `wanted` "auto": ulysses if tp_size x sp_size divides the heads, else ring.
+[[nodiscard]] SpKind sp_kind_of(std::string_view wanted, int heads, int tp_size, int sp_size);
+[[nodiscard]] std::string_view name_of(SpKind kind);
 
 /// Whether the same ranks train on the same samples and share the same parts.
 [[nodiscard]] bool same_cut(Layout const& a, Layout const& b);

@@ -1,6 +1,7 @@
 #include "worker/model/token_exchange.hpp"
 
 #include "base/check.hpp"
+#include "worker/model/ring_attention.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/constant_pad_nd.h>
@@ -231,12 +232,14 @@ at::Tensor attention_over(SharedTokens const& shared, at::Tensor const& q, at::T
                           at::Tensor const& v, Attention const& attention) {
     TokenRanks* const ranks = shared.ranks;
     if (ranks == nullptr) return attention(q, k, v);
-    OSORA_CHECK_EQ(q.size(2) % ranks->size(), 0);
     Counts tokens(static_cast<std::size_t>(ranks->size()), 0);
     for (std::int64_t const length : shared.sequences)
         for (std::size_t rank = 0; rank < tokens.size(); ++rank)
             tokens[rank] += token_span(length, ranks->size(), static_cast<int>(rank)).count;
     OSORA_CHECK_EQ(q.size(1), tokens[static_cast<std::size_t>(ranks->rank())]);
+    if (RingRanks* const ring = ranks->ring())
+        return ring_attention({ring, ranks->rank(), tokens}, q, k, v);
+    OSORA_CHECK_EQ(q.size(2) % ranks->size(), 0);
     auto const all = tokens_for_heads(ranks, at::stack({q, k, v}, 2), tokens).unbind(2);
     return heads_for_tokens(ranks, attention(all[0], all[1], all[2]), tokens);
 }

@@ -51,7 +51,8 @@ using Attention =
 
 /// `attention` over the tokens of all ranks. q, k and v have this rank's runs of the sequences,
 /// concatenated, and all heads, like the result. The order in which `attention` sees tokens does
-/// not matter: positions are already in q and k. The ranks must divide the heads.
+/// not matter: positions are already in q and k. The ranks must divide the heads, unless they are a
+/// ring: then ring_attention() replaces `attention`, which must be scaled dot product attention.
 [[nodiscard]] at::Tensor attention_over(SharedTokens const& shared, at::Tensor const& q,
                                         at::Tensor const& k, at::Tensor const& v,
                                         Attention const& attention);

@@ -58,6 +58,12 @@ void CollectiveTimer::started(Clock::time_point start, c10::intrusive_ptr<c10d::
     calls_.push_back(std::move(call));
 }
 
+void CollectiveTimer::ended(std::size_t index) {
+    if (index >= calls_.size()) return;
+    Clock::rep reported = 0;
+    calls_[index].done->compare_exchange_strong(reported, Clock::now().time_since_epoch().count());
+}
+
 /// They start one after the other, so what overlaps is found in one pass.
 double CollectiveTimer::seconds() const {
     auto const now = Clock::now();

@@ -34,6 +34,11 @@ public:
     /// A collective was started at `start`. Its end is recorded when the backend reports it (Gloo),
     /// or read from the device's events by cost() (NCCL).
     void started(Clock::time_point start, c10::intrusive_ptr<c10d::Work> work, std::int64_t bytes);
+    /// Number of those started in this step.
+    [[nodiscard]] std::size_t count() const { return calls_.size(); }
+    /// Call `index` of this step ends now, unless its backend has reported that (Gloo reports no
+    /// ends of messages between two ranks).
+    void ended(std::size_t index);
 
     /// Costs of this step; `exposed_s`: what the rank waited for them. Call it when all are done,
     /// on a GPU after a synchronisation.

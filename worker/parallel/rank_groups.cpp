@@ -26,7 +26,7 @@ Result<void> add_copies(RankGroups& groups, int shard_size) {
 }  // namespace
 
 Result<RankGroups> split_ranks(std::optional<Group> all, GroupSizes const& sizes) {
-    auto const [tp_size, sp_size, pp_size, virtual_stages, shard_size] = sizes;
+    auto const [tp_size, sp_size, pp_size, virtual_stages, shard_size, attention] = sizes;
     RankGroups groups{.all = std::move(all)};
     if (groups.all) OSORA_TRY_VOID(add_copies(groups, shard_size));
     if (tp_size * sp_size * pp_size == 1) return groups;
@@ -34,10 +34,12 @@ Result<RankGroups> split_ranks(std::optional<Group> all, GroupSizes const& sizes
     int const of_stage = of.world_size() / pp_size;  // ranks
     int const first = of.rank() / of_stage * of_stage, here = of.rank() % of_stage;
     int const tp_rank = here % tp_size;
-    auto const sharing = [&](char const* name, std::vector<int> const& ranks,
-                             char const* what) -> Result<std::shared_ptr<SequenceRanks>> {
+    auto const sharing =
+        [&](char const* name, std::vector<int> const& ranks, char const* what,
+            AttentionForm form =
+                AttentionForm::exchange) -> Result<std::shared_ptr<SequenceRanks>> {
         OSORA_TRY(auto group, of.split(name, ranks));
-        return std::make_shared<SequenceRanks>(std::move(group), what);
+        return std::make_shared<SequenceRanks>(std::move(group), what, form);
     };
     if (tp_size > 1) {
         OSORA_TRY(groups.linears,
@@ -47,7 +49,8 @@ Result<RankGroups> split_ranks(std::optional<Group> all, GroupSizes const& sizes
     if (sp_size > 1) {
         int const together = here / (tp_size * sp_size) * tp_size * sp_size;
         OSORA_TRY(groups.tokens,
-                  sharing("tokens", every(first + together + tp_rank, tp_size, sp_size), "tokens"));
+                  sharing("tokens", every(first + together + tp_rank, tp_size, sp_size), "tokens",
+                          attention));
     }
     if (pp_size > 1) {
         auto const same_place = every(here, of_stage, pp_size);

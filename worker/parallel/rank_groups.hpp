@@ -32,6 +32,7 @@ struct GroupSizes {
     int tp_size = 1, sp_size = 1, pp_size = 1;
     int virtual_stages = 1;  // runs of blocks of each stage
     int shard_size = 0;      // neighbours that share what ZeRO divides; 0: all ranks
+    AttentionForm attention = AttentionForm::exchange;  // of the ranks that share tokens
 };
 
 /// For ranks in the order tp, sp, dp, pp: `tp_size` neighbours share linear layers, `sp_size` of

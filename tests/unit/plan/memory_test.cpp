@@ -43,6 +43,15 @@ TEST(Memory, SharedTokensChangeNoWeights) {
                 static_cast<double>(whole.optimizer_bytes) / 2, 1);
 }
 
+// Ulysses keeps q, k, v of all tokens and the result a second time; a ring does not.
+TEST(Memory, ARingKeepsNoExchangedCopies) {
+    MemoryQuery query = tiny(4);
+    query.sp_size = 2;
+    RankMemory const exchanged = rank_memory(query);
+    query.sp_kind = SpKind::ring;
+    EXPECT_LT(rank_memory(query).activation_bytes, exchanged.activation_bytes);
+}
+
 // Of two copies each rank keeps an eighth, as of one copy of eight ranks.
 TEST(Memory, CopiesAreDividedAmongTheirRanks) {
     MemoryQuery query = tiny(1);
@@ -196,7 +205,11 @@ TEST(Memory, PeaksAreThoseThatTheTrainerCounts) {
     auto const mmdit = [&](auto const& change) { return of("mmdit-tiny", 4, change); };
     for (Row const& row : {
              Row{"one rank", 357.7, stdit3([](Query&) {})},
-             Row{"96 x 16", 790.3, of("stdit3-tiny", 2, [](Query& q) { q.bucket = {96, 96, 16}; })},
+             Row{"96 x 16", 790.3,
+                 of("stdit3-tiny", 2,
+                    [](Query& q) {
+                        q.bucket = {96, 96, 16};
+                    })},
              Row{"full", 121.8, stdit3([](Query& q) { q.activations.recompute = "full"; })},
              Row{"selective", 190.8,
                  stdit3([](Query& q) { q.activations.recompute = "selective"; })},

@@ -32,6 +32,29 @@ TEST(Planner, RanksThatShareTokensCountOnceForTheBatch) {
     for (Rejection const& each : shared.rejected) EXPECT_NE(each.layout.sp_size, 2);
 }
 
+TEST(Planner, SaysHowRanksShareTokensAndWhy) {
+    using ::testing::Contains;
+    PlanRequest r = request(4);
+    r.config.batch.global_batch_size = 64;
+    EXPECT_EQ(plan_of(r).chosen.sp_kind, "");
+    r.config.parallel.sp_size = 4;
+    PlanDecision const heads = plan_of(r);
+    EXPECT_EQ(heads.chosen.sp_kind, "ulysses");
+    EXPECT_THAT(heads.reasons,
+                Contains("sp_kind ulysses (tokens for heads): sp_size 4 divides 4 heads"));
+    r.config.parallel.sp_kind = std::string("ring");
+    PlanDecision const ring = plan_of(r);
+    EXPECT_EQ(ring.chosen.sp_kind, "ring");
+    EXPECT_THAT(ring.reasons, Contains("sp_kind ring (keys and values pass 4 ranks): set by you"));
+    r = request(8);  // four heads
+    r.config.batch.global_batch_size = 64;
+    r.config.parallel.sp_size = 8;
+    EXPECT_THAT(plan_of(r).reasons, Contains("sp_kind ring (keys and values pass 8 ranks): sp_size "
+                                             "8 does not divide 4 heads"));
+    r.config.parallel.sp_kind = std::string("ulysses");
+    EXPECT_THAT(make_plan(r).error().message, HasSubstr("does not divide 4 heads"));
+}
+
 TEST(Planner, RanksThatShareLayersCountOnceForTheBatch) {
     PlanRequest r = request(4);
     r.cluster.nodes[0].cores = 8;

@@ -125,8 +125,18 @@ public:
                                       c10::intrusive_ptr<Options> const& options) override {
         return inner_->split(store, ranks, options);
     }
-    void startCoalescing() override { inner_->startCoalescing(); }
-    WorkPtr endCoalescing() override { return inner_->endCoalescing(); }
+    void startCoalescing() override {
+        together_ = true;
+        inner_->startCoalescing();
+    }
+    WorkPtr endCoalescing() override {
+        together_ = false;
+        auto const tickets = std::exchange(coalesced_, {});
+        WorkPtr work = inner_->endCoalescing();
+        if (!asked_ || !work) return work;
+        for (auto const ticket : tickets) asked_->add(ticket, work);
+        return work;
+    }
 
     WorkPtr broadcast(Tensors& tensors, c10d::BroadcastOptions const& options) override {
         return note("broadcast", first(tensors),
@@ -207,6 +217,10 @@ private:
         Ending ending(*recorder_, ticket);
         WorkPtr work = start();
         ending.goes_on();
+        if (asked_ && together_) {  // they end with the work of endCoalescing()
+            coalesced_.push_back(ticket);
+            return work;
+        }
         if (!work) return work;
         if (asked_) {
             asked_->add(ticket, work);
@@ -236,6 +250,8 @@ private:
     bool asks_;
     int channel_;
     std::shared_ptr<Asked> asked_;  // NCCL
+    bool together_ = false;         // between startCoalescing() and endCoalescing()
+    std::vector<std::uint64_t> coalesced_;
     std::mutex mutex_;
     std::map<std::pair<int, int>, int> pairs_;
 };

@@ -21,6 +21,25 @@ TEST(Divisibility, NamesTheRuleTheKeyAndTheNearestValues) {
     EXPECT_EQ(broken[2].key, "parallel.sp_size");
 }
 
+TEST(Divisibility, ARingNeedsNoDivisorOfTheHeads) {
+    Layout layout{.sp_size = 3};
+    ASSERT_EQ(layout_violations(layout, kXl, 3).size(), 1u);
+    layout.sp_kind = SpKind::ring;
+    EXPECT_TRUE(layout_violations(layout, kXl, 3).empty());
+    layout.sp_size = 7;
+    auto const broken = layout_violations(layout, kXl, 7);
+    ASSERT_EQ(broken.size(), 1u);
+    EXPECT_EQ(broken[0].message(), "sp_size 7 does not divide 3600 tokens; nearest valid: 6, 8");
+}
+
+TEST(Divisibility, AutoIsUlyssesWhereHeadsDivide) {
+    EXPECT_EQ(sp_kind_of("auto", 16, 1, 8), SpKind::ulysses);
+    EXPECT_EQ(sp_kind_of("auto", 16, 4, 8), SpKind::ring);
+    EXPECT_EQ(sp_kind_of("auto", 16, 1, 3), SpKind::ring);
+    EXPECT_EQ(sp_kind_of("ring", 16, 1, 8), SpKind::ring);
+    EXPECT_EQ(sp_kind_of("ulysses", 16, 1, 3), SpKind::ulysses);
+}
+
 TEST(Divisibility, SaysWhenRanksWouldBeLeftOver) {
     auto const broken = layout_violations({.tp_size = 2, .dp_size = 3}, kXl, 7);
     ASSERT_EQ(broken.size(), 1u);

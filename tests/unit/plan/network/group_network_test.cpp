@@ -91,6 +91,27 @@ TEST(GroupNetwork, StepsMoveTheBytesThatRunsCounted) {
     EXPECT_NEAR(step_time(query, c).exposed_comm_s, 295.6 + 0.6, 0.05 * 295.6);
 }
 
+// Two nodes of one rank at 1e6 bytes/s, stdit3-tiny on 64 tokens a frame of two: 2 layers whose
+// keys and values arrive twice, and whose gradients once.
+TEST(GroupNetwork, ARingSendsWhatAttentionDoesNotHide) {
+    GroupNetwork network(line(0, 1e6), {2, 2});
+    StepQuery query = across(network);
+    Calibration c = nominal_cpu();
+    query.sp_size = 2;
+    query.dp_size = 1;
+    query.sp_kind = SpKind::ring;
+    auto const exchange_s = [&] {
+        return step_time(query, c).exposed_comm_s - exposed_comm_s(query, c, 0);
+    };
+    double const ring_s = exchange_s();
+    for (auto& row : c.matmul) row.gflops *= 1e-5;
+    double const hidden_s = exchange_s();
+    EXPECT_LT(hidden_s, 0.9 * ring_s) << "slow attention hides transfers";
+    EXPECT_GT(hidden_s, 0.3 * ring_s) << "but not of the last gradients";
+    query.sp_kind = SpKind::ulysses;
+    EXPECT_GT(exchange_s(), 0);
+}
+
 // Exchanges of tokens and the sums of shared layers are all_to_all; so are the sums of ZeRO on CPU
 // ranks, and reduce_scatter on GPUs.
 TEST(GroupNetwork, EachCollectiveOfAStepHasItsCost) {

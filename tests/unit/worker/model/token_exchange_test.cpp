@@ -38,11 +38,11 @@ TEST(TokenSpan, RunsAreInOrderAndTheFirstHaveOneMore) {
     EXPECT_EQ(token_span(2, 4, 3).count, 0);
 }
 
-/// (text tokens, image tokens, ranks)
-class TokenExchange : public testing::TestWithParam<std::tuple<int, int, int>> {};
+/// (text tokens, image tokens, ranks, form)
+class TokenExchange : public testing::TestWithParam<std::tuple<int, int, int, AttentionForm>> {};
 
 TEST_P(TokenExchange, AttendsAsOneRankWithItsGradients) {
-    auto const [text, image, size] = GetParam();
+    auto const [text, image, size, form] = GetParam();
     auto const generator = at::make_generator<at::CPUGeneratorImpl>(5);
     at::Tensor const x = at::empty({3, 2, text + image, 12, 4}, at::kDouble);
     at::Tensor const weight = at::empty({2, text + image, 12, 4}, at::kDouble);
@@ -54,8 +54,8 @@ TEST_P(TokenExchange, AttendsAsOneRankWithItsGradients) {
     expected.mul(weight).sum().backward();
     at::Tensor const summed = x.clone().zero_();
     std::mutex mutex;
-    run_ranks(size, [&, text = text, image = image](Group const& group) {
-        SequenceRanks ranks(group);
+    run_ranks(size, [&, text = text, image = image, form = form](Group const& group) {
+        SequenceRanks ranks(group, "tokens", form);
         at::Tensor const mine = x.clone().requires_grad_();
         auto const of = mine.unbind(0);
         at::Tensor const out =
@@ -75,8 +75,14 @@ TEST_P(TokenExchange, AttendsAsOneRankWithItsGradients) {
     EXPECT_LT(summed.sub(whole.grad()).abs().max().item<double>(), 1e-12);
 }
 INSTANTIATE_TEST_SUITE_P(All, TokenExchange,
-                         testing::Values(std::tuple(8, 16, 2), std::tuple(5, 6, 3),
-                                         std::tuple(1, 7, 4), std::tuple(3, 9, 2)));
+                         testing::Values(std::tuple(8, 16, 2, AttentionForm::exchange),
+                                         std::tuple(5, 6, 3, AttentionForm::exchange),
+                                         std::tuple(1, 7, 4, AttentionForm::exchange),
+                                         std::tuple(3, 9, 2, AttentionForm::exchange),
+                                         std::tuple(8, 16, 2, AttentionForm::ring),
+                                         std::tuple(5, 6, 3, AttentionForm::ring),
+                                         std::tuple(0, 17, 5, AttentionForm::ring),
+                                         std::tuple(1, 2, 4, AttentionForm::ring)));
 
 }  // namespace
 }  // namespace osora::worker

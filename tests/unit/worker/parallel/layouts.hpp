@@ -37,6 +37,7 @@ struct Layout {
     int pp = 1;          // ranks that share blocks
     int virtual_stages = 1;
     int shard = 0;  // ranks that share what ZeRO divides; 0: all
+    AttentionForm attention = AttentionForm::exchange;
     std::string recompute = "none", store = "none";
     std::int64_t samples = kSamples;  // of the global batch
 };
@@ -54,6 +55,7 @@ inline std::string name_of(Layout const& layout) {
     if (layout.samples != kSamples) name << "_samples" << layout.samples;
     if (layout.tp > 1) name << "_tp" << layout.tp;
     if (layout.sp > 1) name << "_sp" << layout.sp;
+    if (layout.attention == AttentionForm::ring) name << "_ring";
     if (layout.recompute != "none") name << "_recompute_" << layout.recompute;
     if (layout.store != "none") name << "_store_" << layout.store;
     return name.str();

@@ -89,13 +89,13 @@ Trained train(Layout const& layout, Course const& course) {
         at::set_num_threads(1);
         int const rank = group ? group->rank() : 0, ranks = group ? group->world_size() : 1;
         int const together = layout.tp * layout.sp, of_stage = ranks / layout.pp;
-        auto const groups =
-            split_ranks(group, {.tp_size = layout.tp,
-                                .sp_size = layout.sp,
-                                .pp_size = layout.pp,
-                                .virtual_stages = layout.virtual_stages,
-                                .shard_size = layout.shard})
-                .value();
+        auto const groups = split_ranks(group, {.tp_size = layout.tp,
+                                                .sp_size = layout.sp,
+                                                .pp_size = layout.pp,
+                                                .virtual_stages = layout.virtual_stages,
+                                                .shard_size = layout.shard,
+                                                .attention = layout.attention})
+                                .value();
         Trainer trainer(job_of(layout), objective_of(layout, groups), groups);
         if (!course.from.empty()) {
             EXPECT_TRUE(trainer.restore(load_checkpoint(course.from).value()).has_value());
@@ -158,7 +158,8 @@ protocol::CollectiveCost cost_of(Trained const& trained, std::string const& name
 namespace {
 
 /// Several copies of what ZeRO divides.
-void add_copies(std::vector<Layout>& all) {
+std::vector<Layout> copies() {
+    std::vector<Layout> all;
     for (int const stage : {1, 2, 3}) {
         for (char const* arch : {"stdit3-tiny", "mmdit-tiny"})
             all.push_back({.arch = arch, .ranks = 4, .stage = stage, .shard = 2});
@@ -169,13 +170,32 @@ void add_copies(std::vector<Layout>& all) {
     all.push_back({.ranks = 4, .stage = 3, .lora_rank = 4, .shard = 2});
     all.push_back({.ranks = 4, .stage = 3, .sp = 2, .shard = 2});
     all.push_back({.ranks = 8, .stage = 3, .sp = 2, .shard = 4});
+    return all;
+}
+
+/// Attention over a ring; ranks that divide neither tokens nor heads.
+void add_rings(std::vector<Layout>& all) {
+    auto const ring = AttentionForm::ring;
+    for (char const* arch : {"stdit3-tiny", "mmdit-tiny"}) {
+        for (int const sp : {2, 3, 4})
+            all.push_back({.arch = arch, .ranks = sp, .stage = 0, .sp = sp, .attention = ring});
+        all.push_back({.arch = arch, .ranks = 4, .stage = 2, .sp = 2, .attention = ring});
+        for (char const* recompute : {"selective", "full"})
+            all.push_back(
+                {.arch = arch, .stage = 3, .sp = 2, .attention = ring, .recompute = recompute});
+    }
+    all.push_back({.ranks = 4, .stage = 2, .sp = 2, .tp = 2, .attention = ring});
+    all.push_back(
+        {.arch = "mmdit-tiny", .ranks = 4, .stage = 1, .sp = 2, .pp = 2, .attention = ring});
+    all.push_back({.stage = 0, .sp = 2, .attention = ring, .store = "offload"});
+    all.push_back({.arch = "stdit2-tiny", .ranks = 2, .stage = 1, .sp = 2, .attention = ring});
 }
 
 }  // namespace
 
 std::vector<Layout> layouts() {
-    std::vector<Layout> all;
-    add_copies(all);
+    std::vector<Layout> all = copies();
+    add_rings(all);
     for (char const* arch : {"stdit3-tiny", "mmdit-tiny"})
         for (int const ranks : {2, 4})
             for (int const stage : {1, 2, 3})

@@ -32,6 +32,40 @@ TEST_P(SharedTokens, TradesWhatTheFormulaSays) {
     EXPECT_EQ(traded.ranks, layout.sp);
 }
 
+class Rings : public testing::TestWithParam<Layout> {};
+
+/// Keys and values of the other ranks arrive once in forward and once in backward, and in backward
+/// as many gradients of them.
+TEST_P(Rings, PassWhatTheFormulaSays) {
+    Layout const layout = GetParam();
+    std::int64_t const sp = layout.sp, passes = kSamples / (layout.ranks / sp);
+    auto const shape = plan::model_shape(layout.arch).value();
+    bool const joint = shape.family == plan::ModelFamily::mmdit;
+    std::int64_t const blocks = joint ? shape.blocks() : shape.depth;
+    std::int64_t const times = layout.recompute == "none" ? 3 : 4;
+    Trained const& trained = trained_in(layout);
+    auto const passed = cost_of(trained, "tokens send_recv");
+    EXPECT_EQ(passed.calls, passes * blocks * times * (sp - 1));
+    EXPECT_EQ(passed.collective, "send_recv");
+    EXPECT_EQ(passed.ranks, sp);
+    EXPECT_GT(passed.seconds, 0);
+    EXPECT_EQ(cost_of(trained, "tokens all_to_all").calls, 0);
+    EXPECT_EQ(cost_of(trained, "tokens all_gather").calls, passes);
+    // Of rank 0: tokens of the others come as keys and values, gradients of its own come back.
+    auto const run = [&](std::int64_t tokens, std::int64_t rank) {
+        return tokens / sp + (rank < tokens % sp ? 1 : 0);
+    };
+    std::int64_t const frames = joint ? 1 : 2, image = 2 * 16 * 16 / shape.patch_volume() / frames;
+    std::int64_t others = 0, gradients = 0;
+    for (std::int64_t rank = 0; rank < sp; ++rank) {
+        std::int64_t const tokens = frames * run(image, rank) + (joint ? run(8, rank) : 0);
+        if (rank != 0) others += tokens;
+        if (rank != sp - 1) gradients += tokens;  // it sends the last rank's home
+    }
+    EXPECT_EQ(passed.bytes,
+              passes * blocks * 2 * shape.hidden * 4 * ((times - 1) * others + gradients));
+}
+
 /// Never asked: for the sizes of a rank's slices.
 struct OneOfTwo final : TokenRanks {
     int size() const override { return 2; }
@@ -106,8 +140,18 @@ TEST_P(Stages, ExchangeATensorPerMicroBatch) {
 
 std::vector<Layout> layouts_with_sp() {
     auto all = layouts();
-    std::erase_if(
-        all, [](Layout const& layout) { return layout.sp == 1 || layout.tp > 1 || layout.pp > 1; });
+    std::erase_if(all, [](Layout const& layout) {
+        return layout.sp == 1 || layout.tp > 1 || layout.pp > 1 ||
+               layout.attention == AttentionForm::ring;
+    });
+    return all;
+}
+
+std::vector<Layout> layouts_with_rings() {
+    auto all = layouts();
+    std::erase_if(all, [](Layout const& layout) {
+        return layout.attention != AttentionForm::ring || layout.tp > 1 || layout.pp > 1;
+    });
     return all;
 }
 
@@ -128,6 +172,7 @@ std::vector<Layout> layouts_with_pp() {
 
 auto const kSamplesName = [](auto const& info) { return name_of(info.param); };
 INSTANTIATE_TEST_SUITE_P(Layouts, SharedTokens, testing::ValuesIn(layouts_with_sp()), kSamplesName);
+INSTANTIATE_TEST_SUITE_P(Layouts, Rings, testing::ValuesIn(layouts_with_rings()), kSamplesName);
 INSTANTIATE_TEST_SUITE_P(Layouts, Stages, testing::ValuesIn(layouts_with_pp()), kSamplesName);
 INSTANTIATE_TEST_SUITE_P(Layouts, SharedLayers, testing::ValuesIn(layouts_with_tp()), kSamplesName);
 
