@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""A run of job = "score" on several ranks: its file is that of osora data score, whatever the
+number of ranks, also after a kill; what the plan says; what is refused."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+CLIPS = 12
+BIN = pathlib.Path(os.environ["OSORA_BIN_DIR"])
+RUN_FILE = """
+[run]
+name = "scores"
+job = "score"
+[resources]
+gpus_per_node = {ranks}
+cpus_per_worker = 1
+[score]
+output = "{output}"
+scores = ["motion", "blur", "cuts", "brightness"]
+frames = 4
+[data]
+manifest = "clips.csv"
+"""
+
+if shutil.which("ffmpeg") is None:
+    print("no ffmpeg program to make clips with")
+    sys.exit(SKIPPED)
+
+
+def make_clips(folder):
+    rows = "path,num_frames,height,width\n"
+    for i in range(CLIPS):
+        subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i",
+                        f"testsrc2=size=96x64:rate=12:duration={1 + i % 3},hue=h={30 * i}", "-c:v",
+                        "libx264", "-pix_fmt", "yuv420p", str(folder / f"clip {i}.mp4")],
+                       check=True)
+        rows += f"clip {i}.mp4,{12 * (1 + i % 3)},64,96\n"
+    (folder / "damaged.mp4").write_bytes(b"x" * 3000)
+    (folder / "clips.csv").write_text(rows + "damaged.mp4,9,64,96\ngone.mp4,,,\n")
+
+
+def osora(folder, *arguments, code=0):
+    environment = {**os.environ, "OSORA_STATE_DIR": str(folder / "state")}
+    ended = subprocess.run([str(BIN / "osora"), *arguments], cwd=folder, env=environment,
+                           capture_output=True, text=True, timeout=300)
+    assert ended.returncode == code, (arguments, ended.returncode, ended.stdout, ended.stderr)
+    return ended.stdout + ended.stderr
+
+
+def write_run(folder, ranks, output, more=""):
+    text = RUN_FILE.format(ranks=ranks, output=output)
+    (folder / "score.toml").write_text(text.replace("[data]", more + "[data]"))
+
+
+def kill_once(folder):
+    """In place of osora-worker: rank 1 of the first attempt is killed when it has rows."""
+    (folder / "worker").write_text(f"""#!{sys.executable}
+import os, signal, sys, time
+worker = {str(BIN / "osora-worker")!r}
+if os.environ["RANK"] != "1" or os.environ["OSORA_ATTEMPT"] != "0":
+    os.execv(worker, [worker, *sys.argv[1:]])
+parent = os.getpid()
+child = os.fork()
+if child == 0:  # ends with the rank
+    rows = os.environ["OSORA_RUN_DIR"] + "/score/0-1.rows"
+    while os.getppid() == parent:
+        if os.path.exists(rows) and os.path.getsize(rows) > 300:
+            os.kill(parent, signal.SIGKILL)
+        time.sleep(0.001)
+    os._exit(0)
+os.execv(worker, [worker, *sys.argv[1:]])
+""")
+    (folder / "worker").chmod(0o755)
+    os.environ["OSORA_WORKER"] = str(folder / "worker")
+
+
+def check_same_file(folder):
+    osora(folder, "data", "score", "clips.csv", "--frames", "4", "--out", "alone.csv", code=1)
+    wanted = (folder / "alone.csv").read_bytes()
+    assert b"gone.mp4,,,,,,,4,0,0,missing: " in wanted, wanted
+    for ranks in (1, 3):
+        write_run(folder, ranks, f"of {ranks}.csv")
+        said = osora(folder, "submit", "score.toml")
+        assert "14/14 clips" in said, said
+        assert (folder / f"of {ranks}.csv").read_bytes() == wanted
+    assert "damaged.mp4" in osora(folder, "report", "2")
+    kill_once(folder)
+    write_run(folder, 2, "killed.csv")
+    osora(folder, "submit", "score.toml")
+    del os.environ["OSORA_WORKER"]
+    assert (folder / "killed.csv").read_bytes() == wanted
+    shards = sorted(path.name for path in (folder / "state/runs/scores-0003/score").iterdir())
+    assert "0-1.rows" in shards and "1-0.rows" in shards, shards
+
+
+def check_plan_and_refusals(folder):
+    write_run(folder, 2, "new.csv")
+    said = osora(folder, "submit", "score.toml", "--dry-run")
+    assert "14 clips" in said and "about" in said, said
+    plan = json.loads(osora(folder, "plan", "score.toml", "--json"))
+    assert plan["predicted"]["clips"] == 14 and plan["predicted"]["total_s"] > 0, plan
+    write_run(folder, 2, "killed.csv")
+    assert "killed.csv is there already" in osora(folder, "submit", "score.toml", code=2)
+    write_run(folder, 2, "no/such.csv")
+    assert "there is no folder" in osora(folder, "submit", "score.toml", code=2)
+    write_run(folder, 2, "")
+    assert "score.output" in osora(folder, "submit", "score.toml", code=2)
+    write_run(folder, 2, "new.csv")
+    said = osora(folder, "submit", "score.toml", "--set", 'score.scores=["moton"]', code=2)
+    assert "motion" in said, said
+    (folder / "clips.csv").unlink()
+    assert "clips.csv" in osora(folder, "submit", "score.toml", code=2)
+    assert not (folder / "new.csv").exists()
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        make_clips(folder)
+        check_same_file(folder)
+        check_plan_and_refusals(folder)
+
+
+main()
