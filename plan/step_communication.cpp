@@ -117,6 +117,14 @@ double hop_s(StepQuery const& query, Calibration const& calibration, GroupPlace 
     return std::max(within, query.network->messages_s(bytes, place.at_once) / 2);
 }
 
+/// Share of the layers whose attention runs again in backward, and exchanges its tokens again.
+double attention_again(StepQuery const& query) {
+    auto const choice = checked_recompute(query.activations.recompute);
+    if (choice.attention) return 1;
+    auto const blocks = static_cast<double>(query.shape.blocks());
+    return std::min(static_cast<double>(choice.first_blocks), blocks) / blocks;
+}
+
 /// One layer of attention in a ring, in a pass: hops that the present block's attention does
 /// not hide. Forward passes keys and values on; backward does so again, and passes their gradients
 /// on in fp32, the last of them after all attention. `values` of queries, for `keys` keys each.
@@ -134,9 +142,8 @@ double ring_s(StepQuery const& query, Calibration const& calibration, GroupPlace
         if (with_gradients) hops += hop_s(query, calibration, place, 2 * values * 4);
         return hops - share * std::min(hops, work_s);
     };
-    SampleCost const sample = sample_cost(query.shape, query.bucket);
-    double const again = recomputed_share(query.shape, sample, query.activations.recompute);
-    double seconds = (1 + again) * (query.sp_size - 1) * step(true, false, forward_s);
+    double seconds =
+        (1 + attention_again(query)) * (query.sp_size - 1) * step(true, false, forward_s);
     for (int i = 0; i < query.sp_size; ++i)
         seconds += step(i + 1 < query.sp_size, i > 1, 2 * forward_s);
     return seconds + step(false, true, 0);
@@ -165,7 +172,9 @@ double token_exchange_s(StepQuery const& query, Calibration const& calibration) 
         return layers * ring_s(query, calibration, place, values, joint ? tokens : in_frame) +
                gather_s;
     }
-    return 4 * layers * time_s(Collective::all_to_all, 2 * values * value_bytes(query)) + gather_s;
+    double const times = 4 + 2 * attention_again(query);
+    return times * layers * time_s(Collective::all_to_all, 2 * values * value_bytes(query)) +
+           gather_s;
 }
 
 double layer_exchange_s(StepQuery const& query, Calibration const& calibration) {

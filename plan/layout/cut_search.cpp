@@ -188,12 +188,15 @@ Rejection reject(LayoutPlan layout, Layout const& sizes, std::string reason) {
 /// Why a cut by `key` alone was not planned; empty: it was.
 std::string why_not_looked_at(PlanRequest const& request, Layout const& sizes) {
     auto const& parallel = request.config.parallel;
+    auto const set_otherwise = [](AutoOr<int> const& asked, int size) {
+        return !asked.is_auto() && *asked.value != size;
+    };
+    if (set_otherwise(parallel.tp_size, sizes.tp_size)) return "parallel.tp_size is set by you";
+    if (set_otherwise(parallel.sp_size, sizes.sp_size)) return "parallel.sp_size is set by you";
     if (sizes.pp_size > 1) {
         return parallel.pp_size.is_auto() ? "" : "not looked for: parallel.pp_size = \"auto\" does";
     }
     char const* const key = sizes.tp_size > 1 ? "tp_size" : "sp_size";
-    bool const open = sizes.tp_size > 1 ? parallel.tp_size.is_auto() : parallel.sp_size.is_auto();
-    if (!open) return fmt::format("parallel.{} is set by you", key);
     return fmt::format("beyond a node, whose links are faster: parallel.{} = {} asks for it", key,
                        std::max(sizes.tp_size, sizes.sp_size));
 }

@@ -29,7 +29,12 @@ TEST(Planner, RanksThatShareTokensCountOnceForTheBatch) {
     // As much work; the trades of tokens come on top.
     EXPECT_NEAR(shared.predicted.compute_s / apart.predicted.compute_s, 1, 0.15);
     EXPECT_LT(apart.predicted.exposed_comm_s, shared.predicted.exposed_comm_s);
-    for (Rejection const& each : shared.rejected) EXPECT_NE(each.layout.sp_size, 2);
+    for (Rejection const& each : shared.rejected) {
+        EXPECT_NE(each.layout.sp_size, 2);
+        if (each.layout.tp_size == 2 || each.layout.pp_size == 2) {
+            EXPECT_EQ(each.reason, "parallel.sp_size is set by you");
+        }
+    }
 }
 
 TEST(Planner, SaysHowRanksShareTokensAndWhy) {

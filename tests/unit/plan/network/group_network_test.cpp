@@ -1,4 +1,5 @@
 #include "plan/network/group_network.hpp"
+#include "plan/step_communication.hpp"
 #include "plan/step_time.hpp"
 
 #include <gtest/gtest.h>
@@ -110,6 +111,24 @@ TEST(GroupNetwork, ARingSendsWhatAttentionDoesNotHide) {
     EXPECT_GT(hidden_s, 0.3 * ring_s) << "but not of the last gradients";
     query.sp_kind = SpKind::ulysses;
     EXPECT_GT(exchange_s(), 0);
+}
+TEST(GroupNetwork, AttentionThatRunsAgainExchangesItsTokensAgain) {
+    GroupNetwork const network(line(0, 1e6), {2, 2});
+    StepQuery query = across(network);
+    Calibration const c = nominal_cpu();
+    query.sp_size = 2;
+    query.dp_size = 1;
+    auto const with = [&](char const* recompute) {
+        query.activations.recompute = recompute;
+        return token_exchange_s(query, c);
+    };
+    double const once_s = with("none");
+    double const gather_s = 3 * once_s - 2 * with("full");  // 4 exchanges become 6
+    EXPECT_GT(gather_s, 0);
+    EXPECT_LT(gather_s, once_s / 4);
+    EXPECT_DOUBLE_EQ(with("selective"), with("full"));
+    EXPECT_GT(with("1"), once_s);
+    EXPECT_LT(with("1"), with("full"));
 }
 
 // Exchanges of tokens and the sums of shared layers are all_to_all; so are the sums of ZeRO on CPU
