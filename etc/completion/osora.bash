@@ -36,7 +36,7 @@ _osora_runs() {
     _osora_offer "${names[@]}"
 }
 _osora_keys() {
-    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= model.depth= model.single_depth= model.hidden= model.heads= model.mlp_ratio= model.patch_size= model.in_channels= model.text_tokens= model.caption_channels= model.pooled_channels= vae.arch= vae.weights= vae.micro_batch_size= vae.micro_frame_size= vae.tile_sample_min_size= vae_loss.real_rec= vae_loss.z_rec= vae_loss.image_identity= vae_loss.freeze_2d= vae_loss.mixed= vae_loss.mixed_image_ratio= vae_loss.kl_weight= vae_loss.perceptual_weight= vae_loss.lpips= vae_loss.logvar= vae_loss.adversarial_weight= vae_loss.adversarial_start= vqvae.n_codes= vqvae.embedding_dim= vqvae.n_hiddens= vqvae.n_res_layers= vqvae.downsample_frames= vqvae.downsample_pixels= vqvae.commitment= vqvae.decay= vqvae.dead_below= text.embeddings= text.drop_prob= text.encoder= text.clip_encoder= text.max_tokens= text.padded= encode.out= encode.dtype= encode.latents= encode.std= encode.shard_mib= data.manifest= data.columns= data.bad_samples_max= data.latents= data.sample_latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= eval.every= eval.samples= parallel.tp_size= parallel.pp_size= parallel.virtual_stages= parallel.sp_size= parallel.sp_kind= parallel.zero_stage= parallel.shard_size= parallel.grad_bucket_mib= parallel.reduce_dtype= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.store_rounding= memory.gpu_memory_gib= memory.rank_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.lr_schedule= optim.lr_min= optim.beta1= optim.beta2= optim.eps= optim.weight_decay= optim.grad_clip= optim.ema_decay= optim.precision= optim.freeze= optim.lora_rank= optim.lora_alpha= optim.lora_targets= train.steps= train.seed= train.log_every= train.deterministic= train.timesteps= train.timestep_shift= train.frame_masks= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.collective_timeout= faults.lost_after= faults.lease= faults.stacks_limit= faults.log_mib= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= debug.collectives= debug.frame_mask_rule= debug.bucket_schedule="
+    _osora_words "run.name= run.job= resources.backend= resources.nodes= resources.gpus_per_node= resources.cpus_per_worker= resources.bind_cpus= resources.spares= resources.time_limit= slurm.partition= slurm.account= slurm.qos= slurm.constraint= slurm.reservation= slurm.container= slurm.prolog= slurm.extra= slurm.gpus= slurm.chain= ssh.hosts= ssh.hostfile= ssh.identity= ssh.known_hosts= model.arch= model.init= model.depth= model.single_depth= model.hidden= model.heads= model.mlp_ratio= model.patch_size= model.in_channels= model.text_tokens= model.caption_channels= model.pooled_channels= vae.arch= vae.weights= vae.micro_batch_size= vae.micro_frame_size= vae.tile_sample_min_size= vae_loss.real_rec= vae_loss.z_rec= vae_loss.image_identity= vae_loss.freeze_2d= vae_loss.mixed= vae_loss.mixed_image_ratio= vae_loss.kl_weight= vae_loss.perceptual_weight= vae_loss.lpips= vae_loss.logvar= vae_loss.adversarial_weight= vae_loss.adversarial_start= vqvae.n_codes= vqvae.embedding_dim= vqvae.n_hiddens= vqvae.n_res_layers= vqvae.downsample_frames= vqvae.downsample_pixels= vqvae.commitment= vqvae.decay= vqvae.dead_below= text.embeddings= text.drop_prob= text.encoder= text.clip_encoder= text.max_tokens= text.padded= encode.out= encode.dtype= encode.latents= encode.std= encode.shard_mib= score.output= score.scores= score.frames= score.deadline= data.manifest= data.columns= data.bad_samples_max= data.latents= data.sample_latents= data.eval_manifest= data.num_workers= data.prefetch_factor= data.host_memory_gib= eval.every= eval.samples= parallel.tp_size= parallel.pp_size= parallel.virtual_stages= parallel.sp_size= parallel.sp_kind= parallel.zero_stage= parallel.shard_size= parallel.grad_bucket_mib= parallel.reduce_dtype= parallel.overlap= batch.global_batch_size= batch.min= batch.max= batch.exposed_comm_target= memory.recompute= memory.activation_store= memory.allow_lossy= memory.store_rounding= memory.gpu_memory_gib= memory.rank_memory_gib= optim.name= optim.lr= optim.warmup_steps= optim.lr_schedule= optim.lr_min= optim.beta1= optim.beta2= optim.eps= optim.weight_decay= optim.grad_clip= optim.ema_decay= optim.precision= optim.freeze= optim.lora_rank= optim.lora_alpha= optim.lora_targets= train.steps= train.seed= train.log_every= train.deterministic= train.self_check= train.timesteps= train.timestep_shift= train.frame_masks= rehearse.compute_s= rehearse.data_wait_s= rehearse.data_wait_rank= checkpoint.every= checkpoint.keep= checkpoint.async= checkpoint.resume= worker.command= worker.env= worker.step_pattern= faults.max_restarts= faults.step_timeout= faults.collective_timeout= faults.lost_after= faults.lease= faults.stacks_limit= faults.log_mib= faults.exclude_nodes= probe.before_start= probe.max_age_h= probe.exclude= bisect.auto= bisect.budget_gpu_h= bisect.build= notify.on= notify.command= notify.webhook= notify.mail= daemon.metrics= debug.collectives= debug.frame_mask_rule= debug.bucket_schedule="
     compopt -o nospace 2>/dev/null
 }
 _osora() {
@@ -51,7 +51,7 @@ _osora() {
             first=$word command=$word
         else
             case "$first $word" in
-            "config show" | "daemon start" | "daemon status" | "daemon stop" | "data bench" | "data check" | "data index" | "data look" | "data plan" | "data score" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "plan evaluate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
+            "config show" | "daemon start" | "daemon status" | "daemon stop" | "data bench" | "data check" | "data index" | "data look" | "data plan" | "data score" | "history check" | "history export" | "history import" | "history rebuild" | "history sql" | "history vacuum" | "model forward" | "model merge" | "model train-step" | "nccl advise" | "nccl compare" | "nccl env" | "nccl fit" | "nccl model" | "nccl predict" | "plan calibrate" | "plan evaluate" | "topology diff" | "topology import" | "topology show") command="$first $word" ;;
             esac
             break
         fi
@@ -127,6 +127,9 @@ _osora() {
     "nccl predict:--graphs") _osora_files; return ;;
     "nccl predict:--topo") :; return ;;
     "nccl predict:--nccl-version") :; return ;;
+    "nccl compare:--over") :; return ;;
+    "nccl compare:--before") :; return ;;
+    "nccl compare:--after") :; return ;;
     "data bench:--manifest") _osora_files; return ;;
     "data bench:--columns") :; return ;;
     "data bench:--frames") :; return ;;
@@ -231,6 +234,7 @@ _osora() {
     "history sql:--time-limit") :; return ;;
     "history sql:--format") _osora_words "text json csv md"; return ;;
     "history export:--to") _osora_files; return ;;
+    "history export:--format") _osora_words "archive tensorboard csv"; return ;;
     "history vacuum:--keep-days") :; return ;;
     "history vacuum:--matrix-days") :; return ;;
     "history vacuum:--matrix-mib") :; return ;;
@@ -259,6 +263,7 @@ _osora() {
         "nccl fit") _osora_words "--samples --predict --collective --ranks --nodes --json --help" ;;
         "nccl model") _osora_words "--graphs --topo --nccl-version --tuner --json --help" ;;
         "nccl predict") _osora_words "--collective --ranks --nodes --size --samples --graphs --topo --nccl-version --json --help" ;;
+        "nccl compare") _osora_words "--over --before --after --json --help" ;;
         "data bench") _osora_words "--manifest --columns --frames --stride --start --size --workers --json --help" ;;
         "data check") _osora_words "--manifest --columns --full --quarantine --deadline --workers --json --help" ;;
         "data index") _osora_words "--manifest --columns --out --index --deadline --workers --json --help" ;;
@@ -276,14 +281,14 @@ _osora() {
         "topology import") _osora_words "--output --topology --json --help" ;;
         "nccl env") _osora_words "--run --root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
-        "report") _osora_words "--series --whatif --meta --format --out --json --help" ;;
+        "report") _osora_words "--series --predictions --whatif --meta --format --out --json --help" ;;
         "whatif") _osora_words "--meta --json --help" ;;
         "diff") _osora_words "--json --help" ;;
         "detect") _osora_words "--csv --nodes --column --min-effect --lower-is-worse --json --help" ;;
         "bisect") _osora_words "--scaling --nodes --strong --dry-run --real --steps --trials --budget-gpu-h --anew --set --trust --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
         "history sql") _osora_words "--limit --time-limit --format --json --help" ;;
-        "history export") _osora_words "--to --all --json --help" ;;
+        "history export") _osora_words "--to --format --all --json --help" ;;
         "history import") _osora_words "--json --help" ;;
         "history vacuum") _osora_words "--keep-days --matrix-days --matrix-mib --journals --dry-run --json --help" ;;
         "history check") _osora_words "--json --help" ;;
@@ -313,6 +318,7 @@ _osora() {
     "cancel") _osora_runs ;;
     "relaunch") _osora_runs ;;
     "resume") _osora_runs ;;
+    "nccl compare") _osora_files ;;
     "data plan") _osora_run_files ;;
     "data look") _osora_files ;;
     "data score") _osora_files ;;
@@ -338,7 +344,7 @@ _osora() {
     "daemon") _osora_words "start status stop" ;;
     "data") _osora_words "bench check index look plan score" ;;
     "model") _osora_words "forward merge train-step" ;;
-    "nccl") _osora_words "advise env fit model predict" ;;
+    "nccl") _osora_words "advise compare env fit model predict" ;;
     "topology") _osora_words "diff import show" ;;
     esac
 }

@@ -72,7 +72,7 @@ TEST_F(Nccl, CompareFindsWhatGotSlower) {
     EXPECT_EQ(change.at("first_bytes"), 1 << 24);
     EXPECT_NEAR(change.at("ratio").to_number<double>(), 1.25, 0.01);
     auto const text = osora({"nccl", "compare", "a.csv", "b.csv"}).out;
-    EXPECT_THAT(text, HasSubstr("all_reduce · 8 ranks on 1 node  16 MiB to 64 MiB"));
+    EXPECT_THAT(text, HasSubstr("all_reduce · 8 ranks on 1 node  16.0 MiB to 64.0 MiB"));
     EXPECT_EQ(osora({"nccl", "compare", "b.csv", "a.csv"}).code, 0) << "faster is not bad";
     EXPECT_EQ(osora({"nccl", "compare", "a.csv", "b.csv", "--over", "30"}).code, 0);
     write("other.csv", kHeader + "all_gather,8,1,1024,5\n");

@@ -121,7 +121,7 @@ TO_WORKER = [dict(type="stop", save_checkpoint=False, reason="Ctrl-C")]
 
 RUN_SUBMITTED = dict(
     type="submitted", run_uuid="11111111-2222-4333-8444-555555555555", run_name="tiny-0042", job="train",
-    user="u", host="h", base_dir="/home/u", number=42, nodes=2, ranks_per_node=4, restarts_max=1, steps=100,
+    user="u", host="h", base_dir="/home/u", number=42, nodes=2, ranks_per_node=4, restarts_max=1, steps=100, clips=0,
     attached=False, facts=FACTS, config={"train": {"steps": 100}}, origins={"train.steps": {"line": 3}},
     submitted_us=1_699_999_999_000_000)
 RANK_STARTED = dict(type="rank_started", attempt=1, node=1, rank=5, pid=4243, start_step=10, facts=FACTS,

@@ -121,11 +121,14 @@ TEST(CompareSweeps, FindsTheRangeThatIsSlower) {
 }
 
 TEST(CompareSweeps, OneWrongMeasurementIsNotARegression) {
-    SweepKey const key = key_of(Collective::all_reduce, 8);
+    SweepKey key = key_of(Collective::all_reduce, 8);
     Machine machine(3, 0.06);
     Sweep before, after;
-    machine.measure(before, key, 1, [](std::int64_t) { return 1.0; });
-    machine.measure(after, key, 1, [](std::int64_t) { return 1.0; });
+    for (char const* const dtype : {"int8", "int32", "float", "double", "bfloat16", "half"}) {
+        key.dtype = dtype;
+        machine.measure(before, key, 1, [](std::int64_t) { return 1.0; });
+        machine.measure(after, key, 1, [](std::int64_t) { return 1.0; });
+    }
     auto const at = [&](Sweep& sweep, std::int64_t bytes) -> double& {
         return sweep.curves[key][bytes].front();
     };
