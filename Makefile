@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 DEMO_PROGRAMS := osora osorad osora-clips osora-worker
 TORCH_OPTION := $(if $(OSORA_LIBTORCH),--libtorch "$(OSORA_LIBTORCH)")
 
-.PHONY: help demo cluster-demo regression-demo test soak build bench lint format install clean bootstrap configure fuzz \
+.PHONY: help demo cluster-demo regression-demo test soak build bench lint format install package clean bootstrap configure fuzz \
 	estimate-demo estimate-test
 
 help:  ## this list
@@ -50,6 +50,10 @@ format:  ## clang-format on every source, in place
 
 install: build  ## programs and libraries under PREFIX (/usr/local)
 	@cmake --install $(BUILD) --prefix "$(PREFIX)"
+
+package: build  ## a Debian package and an archive for clusters, in build/packages (docs/guide/install.md)
+	@scripts/package deb --build $(BUILD)
+	@scripts/package tar --build $(BUILD)
 
 clean:  ## removes build/ (.deps stays)
 	@rm -rf $(BUILD)

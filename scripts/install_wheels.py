@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Installs the wheels of a requirement file (name==version, hashes) one by one into the running
-environment. Driven by scripts/bootstrap. Complete packages are left alone, so an
-interrupted run continues with the next package; one with missing or short files is reinstalled."""
+environment. Driven by scripts/bootstrap and osora-fetch-torch. Complete packages are left alone, so
+an interrupted run continues with the next package; one with missing or short files is
+reinstalled."""
 import csv
 import importlib.metadata
+import os
 import re
 import shutil
 import subprocess
@@ -15,10 +17,11 @@ from pathlib import Path
 
 SITE = Path(sysconfig.get_paths()["purelib"])
 ATTEMPTS = 3
+DRIVER = os.environ.get("OSORA_INSTALLER", "bootstrap")  # its name in messages
 
 
 def fail(text):
-    print(f"bootstrap: error: {text}", file=sys.stderr)
+    print(f"{DRIVER}: error: {text}", file=sys.stderr)
     sys.exit(1)
 
 
@@ -69,7 +72,7 @@ def is_whole(name, version):
 def explain(output, name):
     free = shutil.disk_usage(SITE).free / 1e9
     if "DO NOT MATCH THE HASHES" in output:
-        return (f"{name}: what came has another hash than scripts/ pins: a changed package or a "
+        return (f"{name}: what came has another hash than the pinned one: a changed package or a "
                 "broken download; not installed")
     if "No space left" in output:
         return f"{name}: disk full under {SITE} ({free:.1f} GB free)"
@@ -106,10 +109,10 @@ def main():
     if need * 1.02 > free:
         fail(f"disk: {need / 1000:.1f} GB needed under {SITE}, {free / 1000:.1f} GB free")
     for index, (name, version, size, lines) in enumerate(missing, 1):
-        print(f"bootstrap: {index}/{len(missing)} {name} {version} ({size} MB)", flush=True)
+        print(f"{DRIVER}: {index}/{len(missing)} {name} {version} ({size} MB)", flush=True)
         install(name, lines)
     if missing:
-        print(f"bootstrap: {len(missing)} packages in {time.monotonic() - started:.0f} s")
+        print(f"{DRIVER}: {len(missing)} packages in {time.monotonic() - started:.0f} s")
 
 
 if __name__ == "__main__":
