@@ -263,14 +263,8 @@ std::vector<ConfigProblem> unsupported(ResolvedConfig const& resolved) {
         complain(probe, "resources.nodes", "the local backend has one node; nearest valid: 1");
     }
     auto const& job = probe.config.run.job;
-    if (job == "sample") {
+    if (job == "sample")
         complain(probe, "run.job", "is a command, no run: osora sample CHECKPOINT");
-    } else if (!trains(job) && job != "encode" && job != "score" && job != "rehearse" &&
-               job != "exec" && job != "probe") {
-        complain(probe, "run.job",
-                 "not available in this version; available: train, train_vae, train_vqvae, encode, "
-                 "score, probe, rehearse, exec");
-    }
     if (!probe.stages.empty() && job != "train") {
         complain(probe, "stage", "is used with run.job = \"train\" only");
     }

@@ -71,8 +71,8 @@ TEST_F(Usage, WhatThisVersionCannotRunIsNotedByValidateAndRefusedBySubmit) {
     std::string const limit = "resources.time_limit=01:00:00";
     expect({"validate", "run.toml", "--set", limit}, 0,
            "note: --set: resources.time_limit = \"01:00:00\": not available in this version");
-    expect({"validate", "run.toml", "--set", "run.job=score"}, 0,
-           "run.job = \"score\": not available in this version");
+    expect({"validate", "run.toml", "--set", "run.job=sample"}, 0,
+           "run.job = \"sample\": is a command, no run: osora sample CHECKPOINT");
     EXPECT_EQ(osora({"validate", "run.toml"}).err, "");
     auto const json =
         protocol::parse_json(osora({"validate", "run.toml", "--json", "--set", limit}).out);
