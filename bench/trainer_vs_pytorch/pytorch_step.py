@@ -75,7 +75,7 @@ class Trainer:
             for block in [*self.model.spatial_blocks, *self.model.temporal_blocks]:
                 fully_shard(block, mesh=mesh)
             fully_shard(self.model, mesh=mesh, ignored_params=frozen)
-        self.pipeline, self.is_own = None, None
+        self.pipeline, self.is_own, self.parts = None, None, []
         if args.sharing in ("tp", "pp"):
             self.share_network(args)
         parameters = self.pipeline.parameters() if self.pipeline else self.model.parameters()
@@ -95,8 +95,8 @@ class Trainer:
         import stdit3_layouts
         self.layouts = stdit3_layouts
         if args.sharing == "tp":
-            stdit3_layouts.share_layers(self.model, args.world)
-            self.is_own = lambda p: hasattr(p, "to_local")
+            self.parts = stdit3_layouts.share_layers(self.model, args.world)
+            self.is_own = stdit3_layouts.is_sharded
         else:
             self.pipeline = stdit3_layouts.Pipeline(self.model, args.rank, args.world)
             self.is_own = lambda p: True
@@ -123,6 +123,8 @@ class Trainer:
         return {"loss": loss.item(), "grad_norm": norm.item()}
 
     def clip(self, limit):
+        if self.parts:
+            self.layouts.sum_parts(self.parts)
         if self.is_own:
             return self.layouts.clip_shared(self.params, self.is_own, limit)
         return torch.nn.utils.clip_grad_norm_(self.params, limit, foreach=True)

@@ -23,7 +23,8 @@ def by_rank(linear, parts, ranks):
 
 
 def share_layers(model, world):
-    """Tensor parallel: attention by heads, MLPs by their hidden values."""
+    """Tensor parallel: attention by heads, MLPs by their hidden values. Returns the parameters
+    that are on every rank but see only its heads: their gradients are parts of a sum."""
     mesh = dist.device_mesh.init_device_mesh("cpu", (world,))
     for block in model.blocks():
         by_rank(block.attn.qkv, 3, world)
@@ -31,6 +32,8 @@ def share_layers(model, world):
         parallelize_module(block, mesh, PLAN)
         block.attn.heads //= world
         block.cross_attn.heads //= world
+    return [norm.weight for block in model.blocks()
+            for norm in (block.attn.q_norm, block.attn.k_norm)]
 
 
 class Stage(nn.Module):
@@ -51,6 +54,16 @@ class Stage(nn.Module):
         if self.last:
             self.final_layer = model.final_layer
 
+    def one_sample(self):
+        """Inputs and outputs of a pass over one sample, as empty tensors."""
+        model, dim = self.whole, self.whole.dim
+        sample = torch.empty(1, *self.shape[1:])
+        tokens = torch.Size(model.grid(self.shape)).numel()
+        between = (torch.empty(1, tokens, dim), torch.empty(1, 6 * dim), torch.empty(1, dim),
+                   torch.empty(model.y_embedder.y_embedding.shape[0], dim))
+        return ((sample, torch.empty(1)) if self.first else between,
+                sample if self.last else between)
+
     def forward(self, x, t_mlp, t=None, y=None):
         grid = self.whole.grid(self.shape)
         if self.first:
@@ -58,7 +71,9 @@ class Stage(nn.Module):
             x, t_mlp, t, y = self.whole.embed(x, t_mlp, torch.full((1,), 24.0), height, width)
         for block in self.blocks:
             x = block(x, y, t_mlp, grid[0], self.tables if block.temporal else None)
-        return self.whole.output(x, t, grid) if self.last else (x, t_mlp, t, y)
+        if self.last:
+            return self.whole.output(x, t, grid).contiguous()
+        return x.contiguous(), t_mlp, t, y
 
 
 class Pipeline:
@@ -71,7 +86,10 @@ class Pipeline:
     def stage(self, shape):
         if shape not in self.stages:
             module = Stage(self.model, self.rank, self.world, shape)
-            stage = PipelineStage(module, self.rank, self.world, torch.device("cpu"))
+            # Named here, as PyTorch would find them out by a pass that needs numpy.
+            takes, gives = module.one_sample()
+            stage = PipelineStage(module, self.rank, self.world, torch.device("cpu"),
+                                  input_args=takes, output_args=gives)
             self.stages[shape] = module, Schedule1F1B(stage, shape[0],
                                                       loss_fn=nn.functional.mse_loss)
         return self.stages[shape]
@@ -94,15 +112,28 @@ class Pipeline:
         return torch.stack(losses).mean().detach() if losses else torch.zeros(())
 
 
+def is_sharded(parameter):
+    """Biases of row linears are DTensors, too, but the same on every rank."""
+    return isinstance(parameter, DTensor) and parameter.placements[0].is_shard()
+
+
 def local(tensor):
     return tensor.to_local() if isinstance(tensor, DTensor) else tensor
+
+
+def sum_parts(parameters):
+    """Of gradients of which each rank has a part: one all_reduce."""
+    flat = torch.cat([p.grad for p in parameters])
+    dist.all_reduce(flat)
+    for p, part in zip(parameters, flat.split([p.numel() for p in parameters])):
+        p.grad.copy_(part)
 
 
 def clip_shared(parameters, is_own, max_norm):
     """Clips gradients of which those with `is_own` are parts of all ranks' and the others the
     same on each; returns the norm. One all_reduce."""
     own = [local(p.grad) for p in parameters if is_own(p)]
-    common = [p.grad for p in parameters if not is_own(p)]
+    common = [local(p.grad) for p in parameters if not is_own(p)]
     squares = torch.stack(torch._foreach_norm(own)).square().sum() if own else torch.zeros(())
     dist.all_reduce(squares)
     if common:

@@ -70,7 +70,8 @@ Result<fs::path> worker_program(Context const& context) {
         return existing(fs::absolute(chosen, error), "it is what OSORA_WORKER says");
     }
     return existing(context.program_dir / "osora-worker",
-                    "build it, or name a worker program in OSORA_WORKER");
+                    "this installation or build has none (it needs LibTorch); name a worker "
+                    "program in OSORA_WORKER, or build osora with LibTorch");
 }
 
 Result<Controller> start_controller(Context const& context, RunFolder const& run,
