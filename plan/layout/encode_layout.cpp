@@ -1,6 +1,7 @@
 #include "plan/layout/encode_layout.hpp"
 
 #include "base/text/units.hpp"
+#include "plan/layout/separate_ranks.hpp"
 #include "plan/memory.hpp"
 #include "plan/model/model_sizes.hpp"
 #include "plan/plan_context.hpp"
@@ -110,13 +111,9 @@ Result<PlanDecision> plan_of_encode(PlanRequest const& request) {
     auto const& config = request.config;
     PlanDecision decision;
     LayoutPlan& chosen = decision.chosen;
-    chosen.dp_size = config.resources.nodes * config.resources.gpus_per_node;
-    int const cores = request.cluster.nodes.empty() ? 1 : request.cluster.nodes.front().cores;
-    int const share = std::max(1, cores / config.resources.gpus_per_node);
-    chosen.threads_per_rank =
-        config.resources.cpus_per_worker > 0 ? config.resources.cpus_per_worker : share;
+    chosen = separate_ranks(request);
     chosen.num_workers =
-        config.data.num_workers.value_or(std::clamp(share - 1, 1, kEncodeWorkersMax));
+        config.data.num_workers.value_or(std::clamp(core_share(request) - 1, 1, kEncodeWorkersMax));
     chosen.prefetch_factor = config.data.prefetch_factor.value_or(2);
     OSORA_TRY(auto const shape, encoded_shape(config));
     for (BucketSection const& section : config.bucket) {

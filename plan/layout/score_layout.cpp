@@ -1,6 +1,7 @@
 #include "plan/layout/score_layout.hpp"
 
 #include "base/text/text.hpp"
+#include "plan/layout/separate_ranks.hpp"
 #include "protocol/clip_score.hpp"
 
 #include <fmt/format.h>
@@ -50,11 +51,7 @@ Result<PlanDecision> plan_of_score(PlanRequest const& request) {
     auto const& config = request.config;
     PlanDecision decision;
     LayoutPlan& chosen = decision.chosen;
-    chosen.dp_size = config.resources.nodes * config.resources.gpus_per_node;
-    int const cores = request.cluster.nodes.empty() ? 1 : request.cluster.nodes.front().cores;
-    int const share = std::max(1, cores / config.resources.gpus_per_node);
-    chosen.threads_per_rank =
-        config.resources.cpus_per_worker > 0 ? config.resources.cpus_per_worker : share;
+    chosen = separate_ranks(request);
     chosen.num_workers = std::max(
         1, config.data.num_workers.value_or(std::min(chosen.threads_per_rank, kScoreThreadsMax)));
     decision.reasons.emplace_back(
