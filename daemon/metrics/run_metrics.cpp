@@ -58,6 +58,8 @@ void RunMetrics::take_steps(MergedSteps const& steps, std::int64_t wall_us) {
             auto const figure = figure_of(steps, fmt::format("{}_s", phase), i);
             if (figure.n > 0) phases_[std::string(phase)].add(figure.mean, figure.n);
         }
+        auto const retries = figure_of(steps, "alloc_retries", i);
+        if (retries.n > 0) alloc_retries_.add(retries.mean, retries.n);
         int const step = steps.step0 + static_cast<int>(i);
         if (step < next_step_) continue;
         next_step_ = step + 1;

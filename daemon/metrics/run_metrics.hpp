@@ -70,6 +70,7 @@ private:
     Sum steps_;                          // longest rank of each step
     std::map<std::string, Sum> phases_;  // of ranks, by phase
     std::map<std::string, Sum> waits_;   // of ranks for collectives, by class
+    Sum alloc_retries_;                  // of ranks
     std::int64_t last_step_us_ = 0;      // since 1970; 0: none yet
     std::vector<std::string> nodes_;     // of the probe
     std::map<std::pair<int, int>, Pair> pairs_;

@@ -120,6 +120,12 @@ void RunMetrics::add_progress(std::vector<MetricFamily>& families) const {
         add(single("osora_rss_bytes", "bytes", "Resident memory of the rank with most.",
                    static_cast<double>(view_.rss_bytes)));
     }
+    if (alloc_retries_.count > 0) {
+        add(counter("osora_alloc_retries",
+                    "Times that a GPU had too little memory, and its rank's allocator gave up its "
+                    "cache to ask again.",
+                    std::round(alloc_retries_.sum)));
+    }
     if (view_.peak_allocated_bytes > 0) {
         add(single("osora_peak_allocated_bytes", "bytes",
                    "Most memory of tensors that any rank has had on its device.",

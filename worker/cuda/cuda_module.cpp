@@ -2,6 +2,7 @@
 #include "worker/cuda/cuda_module.hpp"
 
 #include <c10/cuda/CUDACachingAllocator.h>
+#include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAStream.h>
 #include <nccl.h>
@@ -25,16 +26,28 @@ void synchronize(int device) {
     c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device)).synchronize();
 }
 
+std::int64_t total_bytes(int device) {
+    use_device(device);
+    std::size_t free = 0, total = 0;
+    C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+    return static_cast<std::int64_t>(total);
+}
+
 CudaMemory memory(int device) {
     auto const stats =
         c10::cuda::CUDACachingAllocator::getDeviceStats(static_cast<c10::DeviceIndex>(device));
     constexpr auto kAll = static_cast<std::size_t>(c10::CachingAllocator::StatType::AGGREGATE);
     return {stats.allocated_bytes[kAll].current, stats.allocated_bytes[kAll].peak,
-            stats.reserved_bytes[kAll].current, stats.num_alloc_retries};
+            stats.reserved_bytes[kAll].current, total_bytes(device), stats.num_alloc_retries};
 }
 
 void reset_peak(int device) {
     c10::cuda::CUDACachingAllocator::resetPeakStats(static_cast<c10::DeviceIndex>(device));
+}
+
+void empty_cache(int device) {
+    use_device(device);
+    c10::cuda::CUDACachingAllocator::emptyCache();
 }
 
 c10::intrusive_ptr<c10d::Backend> make_nccl_group(c10::intrusive_ptr<c10d::Store> store,
@@ -61,6 +74,7 @@ extern "C" osora::worker::CudaModule const* osora_cuda_module() {
         osora::worker::kCudaModuleVersion, osora::worker::nccl_version(),
         &osora::worker::device_count,      &osora::worker::use_device,
         &osora::worker::synchronize,       &osora::worker::memory,
-        &osora::worker::reset_peak,        &osora::worker::make_nccl_group};
+        &osora::worker::reset_peak,        &osora::worker::empty_cache,
+        &osora::worker::make_nccl_group};
     return &module;
 }

@@ -24,10 +24,11 @@ struct CudaMemory {
     std::int64_t allocated_bytes = 0;
     std::int64_t peak_allocated_bytes = 0;  // since reset_peak()
     std::int64_t reserved_bytes = 0;
-    std::int64_t alloc_retries = 0;
+    std::int64_t total_bytes = 0;    // of the GPU
+    std::int64_t alloc_retries = 0;  // since the start: the GPU had too little, cache given up
 };
 
-constexpr int kCudaModuleVersion = 2;
+constexpr int kCudaModuleVersion = 3;
 
 /// Functions may throw c10::Error; the caller is a boundary.
 struct CudaModule {
@@ -38,6 +39,7 @@ struct CudaModule {
     void (*synchronize)(int device) = nullptr;  // this thread's stream of the device
     CudaMemory (*memory)(int device) = nullptr;
     void (*reset_peak)(int device) = nullptr;
+    void (*empty_cache)(int device) = nullptr;  // waits for the device, returns free blocks to it
     c10::intrusive_ptr<c10d::Backend> (*make_nccl_group)(c10::intrusive_ptr<c10d::Store> store,
                                                          NcclGroupConfig const& config) = nullptr;
 };

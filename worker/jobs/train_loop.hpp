@@ -9,10 +9,15 @@
 #include "worker/jobs/step_source.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/train_job.hpp"
+#include "worker/memory/cache_policy.hpp"
 #include "worker/parallel/flight/flight_recorder.hpp"
 #include "worker/parallel/stop_vote.hpp"
 #include "worker/train/checkpoint_writer.hpp"
 #include "worker/train/trainer.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
 
 namespace osora::worker {
 
@@ -50,6 +55,7 @@ private:
     [[nodiscard]] Result<Timed> one_step(int step);
     [[nodiscard]] Result<StepOutput> train(StepBatch& batch, Timed& timed);
     [[nodiscard]] StepTerms terms_of(StepBatch const& batch) const;
+    void make_room(StepBatch const& batch);
     void enter(protocol::Phase phase);
     [[nodiscard]] Result<void> count_skipped(int step, StepOutput const& output);
     void report(int step, Timed const& timed);
@@ -66,6 +72,9 @@ private:
     Parts parts_;
     ShortageReporter shortages_;
     CheckpointWriter writer_;
+    CachePolicy cache_;
+    std::optional<std::chrono::steady_clock::time_point> first_step_;
+    std::int64_t alloc_retries_ = 0;  // until the last report
     int skipped_in_a_row_ = 0;
 };
 

@@ -50,6 +50,20 @@ std::int64_t Device::allocated_bytes() const {
     return counted != nullptr ? counted->allocated_bytes() : 0;
 }
 
+CacheState Device::cache() const {
+    if (!is_gpu()) return {};
+    auto const now = cuda_->memory(index_);
+    return {now.allocated_bytes, now.reserved_bytes, now.total_bytes};
+}
+
+std::int64_t Device::alloc_retries() const {
+    return is_gpu() ? cuda_->memory(index_).alloc_retries : 0;
+}
+
+void Device::empty_cache() const {
+    if (is_gpu()) cuda_->empty_cache(index_);
+}
+
 void Device::reset_peak() const {
     auto* const counted = CountedAllocator::installed();
     if (is_gpu()) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "worker/memory/cache_policy.hpp"
 
 #include <c10/core/Device.h>
 
@@ -33,7 +34,11 @@ public:
     [[nodiscard]] std::int64_t peak_allocated_bytes() const;
     [[nodiscard]] std::int64_t allocated_bytes() const;
     void reset_peak() const;
-    [[nodiscard]] std::string description() const;  // "cpu", "cuda:3, NCCL 2.28.9"
+    /// Of the GPU's caching allocator; all 0 on the CPU.
+    [[nodiscard]] CacheState cache() const;
+    [[nodiscard]] std::int64_t alloc_retries() const;  // since the start; 0 on the CPU
+    void empty_cache() const;                          // nothing on the CPU
+    [[nodiscard]] std::string description() const;     // "cpu", "cuda:3, NCCL 2.28.9"
 
     [[nodiscard]] CudaModule const* module() const { return cuda_; }
     [[nodiscard]] int index() const { return index_; }

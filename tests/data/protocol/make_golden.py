@@ -103,7 +103,8 @@ VOTE = dict(name="stop vote", collective="all_reduce", backend="gloo", ranks=8, 
 STEP = dict(type="step", step=7, bucket="64x64x8", step_time_s=0.5, data_wait_s=0.001, forward_s=0.125,
             backward_s=0.25, exposed_comm_s=0.0625, optimizer_s=0.03125, other_s=1e-05,
             arrival_s=0.375, loss=NAN, grad_norm=1234.5, lr=0.0001, samples=16,
-            rss_bytes=3000000000, peak_allocated_bytes=12, collectives=[VOTE])
+            rss_bytes=3000000000, peak_allocated_bytes=12, reserved_bytes=4096, alloc_retries=2,
+            collectives=[VOTE])
 FROM_WORKER = [
     dict(type="hello", protocol=1, rank=3, pid=4242, start_step=20, facts=FACTS),
     dict(type="phase", phase="first_step", limit_s=90.5),

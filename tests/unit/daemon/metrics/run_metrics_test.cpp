@@ -67,7 +67,8 @@ protected:
         steps.columns = {
             {"step_time_s", column(step_s, step_s)}, {"data_wait_s", column(0.125, 0.25)},
             {"forward_s", column(0.25, 0.25)},       {"loss", column(0.5, 0.5)},
-            {"rss_bytes", column(1e9, 2e9)},         {"peak_allocated_bytes", column(3e9, 4e9)}};
+            {"rss_bytes", column(1e9, 2e9)},         {"peak_allocated_bytes", column(3e9, 4e9)},
+            {"alloc_retries", column(0.5, 1)}};
         std::vector<NodeReport> reports;
         for (int node = first_node; node < first_node + nodes; ++node) {
             reports.push_back(

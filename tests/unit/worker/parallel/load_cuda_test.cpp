@@ -44,8 +44,21 @@ TEST_F(LoadCuda, WithoutADriverARankComputesOnTheCpu) {
 TEST(Device, TakesTheGpuOfItsLocalRank) {
     CudaModule module;
     module.nccl_version = 22809;
-    module.memory = [](int device) { return CudaMemory{.peak_allocated_bytes = 100 + device}; };
+    static int emptied = -1;
+    module.memory = [](int device) {
+        return CudaMemory{.allocated_bytes = 50,
+                          .peak_allocated_bytes = 100 + device,
+                          .reserved_bytes = emptied == device ? 60 : 90,
+                          .total_bytes = 200,
+                          .alloc_retries = 4};
+    };
+    module.empty_cache = [](int device) { emptied = device; };
     Device const device(module, 3);
+    EXPECT_EQ(device.cache().reserved_bytes, 90);
+    device.empty_cache();
+    EXPECT_EQ(device.cache().reserved_bytes, 60);
+    EXPECT_EQ(device.cache().total_bytes, 200);
+    EXPECT_EQ(device.alloc_retries(), 4);
     EXPECT_TRUE(device.is_gpu());
     EXPECT_EQ(device.torch(), c10::Device(c10::kCUDA, 3));
     EXPECT_EQ(device.peak_allocated_bytes(), 103);
