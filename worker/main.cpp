@@ -27,6 +27,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <map>
 #include <span>
@@ -56,6 +57,13 @@ constexpr std::string_view kUsage =
     "The rank comes from RANK, LOCAL_RANK, WORLD_SIZE, LOCAL_WORLD_SIZE, MASTER_ADDR and\n"
     "MASTER_PORT; agents also set OSORA_ATTEMPT, OSORA_AGENT_FD and OSORA_STORE_FD.\n"
     "example: RANK=0 WORLD_SIZE=1 osora-worker --job ~/.local/state/osora/runs/run-0001/job.json\n";
+
+/// Segments that grow in place: free blocks of one bucket's shapes serve the next one's. LibTorch
+/// reads its settings when libosora_cuda.so is loaded; a user's own have priority.
+void choose_allocator(std::map<std::string, std::string> const& environment) {
+    if (environment.contains("PYTORCH_ALLOC_CONF")) return;
+    ::setenv("PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", 0);
+}
 
 std::map<std::string, std::string> read_environment() {
     std::map<std::string, std::string> variables;
@@ -179,7 +187,9 @@ int run(std::vector<std::string> const& arguments) {
         fmt::print(stderr, "{}", kUsage);
         return protocol::kExitConfiguration;
     }
-    auto const self = rank_environment(read_environment());
+    auto const environment = read_environment();
+    choose_allocator(environment);
+    auto const self = rank_environment(environment);
     AgentLink agent(self.has_value() ? self->agent_fd : -1);
     if (self.has_value() && self->agent_fd >= 0) {
         catch_flight_signals();
