@@ -12,6 +12,7 @@
 #include "cli/history/history_steps.hpp"
 #include "cli/text/terminal.hpp"
 #include "db/archive/run_archive.hpp"
+#include "db/foreign/import_log.hpp"
 #include "db/ingest/ingest.hpp"
 #include "db/store/queries.hpp"
 
@@ -112,6 +113,12 @@ int run_export(Context const& context, Arguments const& arguments) {
     return kExitOk;
 }
 
+Result<db::Imported> import_any(db::Store& store, std::filesystem::path const& state,
+                                std::filesystem::path const& file) {
+    OSORA_TRY(bool const is_log, db::is_log(file));
+    return is_log ? db::import_log(store, state, file) : db::import_runs(store, state, file);
+}
+
 int run_import(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(state.error());
@@ -120,7 +127,7 @@ int run_import(Context const& context, Arguments const& arguments) {
     if (store.has_error()) return fail(store.error());
     auto const ingested = db::ingest_all(**store, *state);
     if (ingested.has_error()) return fail(ingested.error());
-    auto const imported = db::import_runs(**store, *state, *arguments.value("FILE"));
+    auto const imported = import_any(**store, *state, *arguments.value("FILE"));
     if (imported.has_error()) return fail(imported.error());
     if (arguments.has("--json")) {
         print_json("history.import",
@@ -176,14 +183,21 @@ CommandSpec history_export_command() {
 
 CommandSpec history_import_command() {
     return {.name = "history import",
-            .summary = "import runs from such a file",
+            .summary = "import runs from such a file, or from logs of others",
             .details =
                 "Adds the runs of a file that osora history export made. All of it is verified "
                 "before a run appears; a run that is here already is not changed, so importing "
                 "twice changes nothing. Exit code 2: not such a file, or of another version; 1: "
-                "cut off or damaged.",
-            .example = "osora history import case.osora",
-            .positionals = {{.name = "FILE", .help = "The file.", .complete = Complete::file}},
+                "cut off or damaged.\n\n"
+                "FILE may also be a training log of MLPerf (lines with :::MLLOG), or a file of "
+                "NCCL's inspector plug-in or a folder of them (one job): each becomes one run "
+                "that osora diff, report and sql read. Its notices say what the log left open.",
+            .example =
+                "osora history import case.osora\n"
+                "osora history import result_0.txt",
+            .positionals = {{.name = "FILE",
+                             .help = "The file, or a folder of the inspector's.",
+                             .complete = Complete::file}},
             .options = {json_option()},
             .run = run_import};
 }

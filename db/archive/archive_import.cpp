@@ -86,7 +86,9 @@ public:
 
     Result<void> check() {
         if (database_.execAndGet("PRAGMA application_id").getInt() != kArchiveId) {
-            return Error{Errc::invalid_input, "not an archive of osora history export"};
+            return Error{Errc::invalid_input,
+                         "not an archive of osora history export, nor a log of MLPerf "
+                         "(:::MLLOG) or of NCCL's inspector"};
         }
         int const version = database_.execAndGet("PRAGMA user_version").getInt();
         if (version != kArchiveVersion) {
@@ -220,12 +222,6 @@ Result<void> check_journal(Entry const& entry, fs::path const& folder) {
     return damaged("the journal of run " + entry.run.name);
 }
 
-bool is_here(Connection& connection, std::string const& uuid) {
-    auto const run = run_of_uuid(connection, uuid);
-    std::error_code missing;
-    return run && fs::exists(fs::path(run->run_dir) / protocol::kJournalFile, missing);
-}
-
 Result<void> check_space(std::vector<Entry> const& wanted, fs::path const& folder) {
     std::int64_t bytes = 0;
     for (auto const& entry : wanted) bytes += entry.run.bytes;
@@ -263,7 +259,7 @@ Result<Imported> import_archive(Store& store, fs::path const& runs, fs::path con
     Imported imported;
     std::vector<Entry> wanted;
     for (auto const& entry : entries) {
-        bool const known = is_here(store.connection(), entry.run.uuid);
+        bool const known = has_journal(store.connection(), entry.run.uuid);
         (known ? imported.known : imported.added).push_back(entry.run);
         if (!known) wanted.push_back(entry);
     }

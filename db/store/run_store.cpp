@@ -4,9 +4,11 @@
 
 #include "base/sha256.hpp"
 #include "db/record/facts.hpp"
+#include "protocol/journal/journal.hpp"
 #include "protocol/run_directory.hpp"
 
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 namespace osora::db {
@@ -91,6 +93,13 @@ RunRecord read_run(SQLite::Statement& statement) {
 
 std::optional<RunRecord> run_of_uuid(Connection& connection, std::string const& uuid) {
     return select_run(connection, "WHERE r.uuid=?1", uuid);
+}
+
+bool has_journal(Connection& connection, std::string const& uuid) {
+    auto const run = run_of_uuid(connection, uuid);
+    std::error_code missing;
+    return run && std::filesystem::exists(
+                      std::filesystem::path(run->run_dir) / protocol::kJournalFile, missing);
 }
 
 std::optional<RunRecord> run_of_id(Connection& connection, std::int64_t run_id) {

@@ -16,6 +16,8 @@ namespace osora::db {
 extern char const* const kSelectRun;  // "SELECT ... FROM run r JOIN series s USING(series_id) "
 
 [[nodiscard]] std::optional<RunRecord> run_of_uuid(Connection& connection, std::string const& uuid);
+/// Whether the run is known and the journal in its folder is still there.
+[[nodiscard]] bool has_journal(Connection& connection, std::string const& uuid);
 [[nodiscard]] std::optional<RunRecord> run_of_id(Connection& connection, std::int64_t run_id);
 /// Inserts a run (run_id 0) or overwrites the one with that run_id; sets run_id.
 void save_run(Connection& connection, RunRecord& run);
