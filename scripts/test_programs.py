@@ -41,6 +41,7 @@ class Run:
     ending: str  # in words
     seconds: float
     output: str
+    cpu_seconds: float = 0  # of it and of the processes that it waited for
 
 
 def program_of(test):
@@ -94,7 +95,7 @@ class Running:
 
     def __init__(self, program, log, settings):
         self.program, self.log, self.started = program, log, time.monotonic()
-        self.process, self.why = None, ""
+        self.process, self.why, self.cpu_seconds = None, "", 0.0
         if program.xml:
             program.xml.unlink(missing_ok=True)
         with open(log, "wb") as output:
@@ -109,18 +110,30 @@ class Running:
     def poll(self):
         """The Run, once it has ended; ends it when its time is over."""
         seconds = time.monotonic() - self.started
-        if self.process and self.process.poll() is None:
+        if self.runs():
             if seconds < self.program.time_limit_s:
                 return None
             self.kill()
             self.why = f"out of time: still running after {self.program.time_limit_s:g} s"
         code = None if self.why else self.process.returncode
-        return Run(code, self.why or ending(code), seconds, self.log.read_text(errors="replace"))
+        return Run(code, self.why or ending(code), seconds, self.log.read_text(errors="replace"),
+                   self.cpu_seconds)
+
+    def runs(self, flags=os.WNOHANG):
+        """Whether it has not ended. Popen's wait does not say what CPU time the process took."""
+        if self.process is None or self.process.returncode is not None:
+            return False
+        process_id, status, usage = os.wait4(self.process.pid, flags)
+        if process_id == 0:
+            return True
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self.cpu_seconds = usage.ru_utime + usage.ru_stime
+        return False
 
     def kill(self):
-        if self.process and self.process.poll() is None:
+        if self.runs():
             kill_tree(self.process.pid)
-            self.process.wait()
+            self.runs(0)
 
 
 def ending(code):
