@@ -5,7 +5,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from dashboard_test import BIN, PATIENCE_S, RUN_FILE, Dashboard, environment, events_of, eventually
+from dashboard_test import RUN_FILE, Dashboard, events_of
+from run_kit import PATIENCE_S, environment, eventually, osora
 from report_browser_test import browser
 
 
@@ -44,10 +45,7 @@ def main():
         folder = Path(name)
         (folder / "clips.csv").write_text("path,num_frames,height,width\na.mp4,64,96,96\n")
         (folder / "run.toml").write_text(RUN_FILE)
-        started = subprocess.run([BIN / "osora", "submit", "run.toml", "--detach"], cwd=folder,
-                                 env=environment(folder, OSORA_MOCK_HOLD="20"), check=False,
-                                 capture_output=True, text=True, timeout=PATIENCE_S)
-        assert started.returncode == 0, started.stderr
+        osora(folder, "submit", "run.toml", "--detach", OSORA_MOCK_HOLD="20")
         try:
             with Dashboard(folder, "--listen", "127.0.0.1:0") as dashboard, \
                     dashboard.reader() as first:
@@ -56,9 +54,7 @@ def main():
                 check(Page(program, folder), dashboard, folder)
                 assert dashboard.end()[0] == 130
         finally:
-            subprocess.run([BIN / "osora", "cancel", "1", "--now"], cwd=folder,
-                           env=environment(folder), check=False, capture_output=True,
-                           timeout=PATIENCE_S)
+            osora(folder, "cancel", "1", "--now")
 
 
 if __name__ == "__main__":

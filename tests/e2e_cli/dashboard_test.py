@@ -4,60 +4,17 @@ not read, requests that are no requests, too many connections, and its end."""
 import contextlib
 import http.client
 import json
-import os
 import re
 import resource
 import signal
 import socket
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
-BIN = Path(os.environ["OSORA_BIN_DIR"])
-PATIENCE_S = 60 * float(os.environ.get("OSORA_TEST_PATIENCE", "1"))
-RUN_FILE = """
-[run]
-name = "demo"
-[resources]
-gpus_per_node = 2
-cpus_per_worker = 1
-[data]
-manifest = "clips.csv"
-host_memory_gib = 1
-[[bucket]]
-resolution = "32"
-num_frames = 4
-[batch]
-global_batch_size = 4
-[train]
-steps = 25
-[checkpoint]
-every = 10
-"""
+from run_kit import BIN, PATIENCE_S, environment, eventually, osora, run_file
 
-
-def environment(folder, **more):
-    return {"PATH": "/usr/bin:/bin", "HOME": str(folder), "USER": "tester", "LANG": "C.UTF-8",
-            "OSORA_STATE_DIR": str(folder / "state"),
-            "OSORA_SITE_CONFIG": str(folder / "site.toml"),
-            "OSORA_WORKER": str(BIN / "osora-worker-mock"), **more}
-
-
-def osora(folder, *arguments, code=0):
-    done = subprocess.run([BIN / "osora", *arguments], cwd=folder, env=environment(folder),
-                          capture_output=True, text=True, timeout=10 * PATIENCE_S)
-    assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
-    return done
-
-
-def eventually(condition, what):
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"not within {PATIENCE_S} s: {what}")
+RUN_FILE = run_file(steps=25)
 
 
 class Dashboard:
@@ -135,7 +92,7 @@ def check_pages(folder, dashboard):
     response, page = dashboard.get("/")
     assert response.status == 200 and 'href="/run/1"' in page and "1 run, 0 in progress" in page
     response, page = dashboard.get("/run/1")
-    report = osora(folder, "report", "1", "--format", "html").stdout
+    report = osora(folder, "report", "1", "--format", "html")
     # The words and tables are those of the report.
     body = report[report.index("<h1>"):report.index("</main>")]
     assert response.status == 200 and body in page
@@ -229,7 +186,7 @@ def check_token(folder):
         assert dashboard.end(signal.SIGTERM)[0] == 130
     (folder / "token").write_text("short")
     refused = osora(folder, "dashboard", "--token-file", "token", code=2)
-    assert "at least 16 are needed" in refused.stderr, refused.stderr
+    assert "at least 16 are needed" in refused, refused
 
 
 def main():
@@ -245,7 +202,7 @@ def main():
             check_strangers(dashboard)
             check_events(folder, dashboard)
             taken = osora(folder, "dashboard", "--listen", f"127.0.0.1:{dashboard.port}", code=4)
-            assert "the port is in use; --listen 127.0.0.1:" in taken.stderr, taken.stderr
+            assert "the port is in use; --listen 127.0.0.1:" in taken, taken
             with dashboard.reader():
                 code, said = dashboard.end()
             assert code == 130 and said == "", (code, said)
@@ -255,7 +212,7 @@ def main():
             assert dashboard.end()[0] == 130
         check_open(folder)
         check_token(folder)
-        assert osora(folder, "status").stdout.count("demo-0002") <= 1
+        assert osora(folder, "status").count("demo-0002") <= 1
 
 
 if __name__ == "__main__":

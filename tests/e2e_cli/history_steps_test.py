@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import event_files
-from metrics_test import RUN_FILE, SOURCE, osora
+from run_kit import SOURCE, osora, run_file
 
 STEPS = 40
 
@@ -96,7 +96,7 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "clips.csv").write_text("path,num_frames,height,width\na.mp4,64,96,96\n")
-        (folder / "run.toml").write_text(RUN_FILE[:RUN_FILE.index("[daemon]")]
+        (folder / "run.toml").write_text(run_file(STEPS)
                                          + '[worker]\nenv = { OSORA_MOCK_KILL = "0:25@0" }\n')
         osora(folder, "submit", "run.toml")
         rows = check_csv(folder)

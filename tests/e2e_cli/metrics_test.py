@@ -5,65 +5,19 @@ import contextlib
 import glob
 import http.client
 import json
-import os
 import re
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import openmetrics
+from run_kit import BIN, PATIENCE_S, SOURCE, environment, eventually, osora, run_file
 
-BIN = Path(os.environ["OSORA_BIN_DIR"])
-SOURCE = Path(os.environ["OSORA_SOURCE_DIR"])
-PATIENCE_S = 60 * float(os.environ.get("OSORA_TEST_PATIENCE", "1"))
-RUN_FILE = """
-[run]
-name = "demo"
-[resources]
-gpus_per_node = 2
-cpus_per_worker = 1
-[data]
-manifest = "clips.csv"
-host_memory_gib = 1
-[[bucket]]
-resolution = "32"
-num_frames = 4
-[batch]
-global_batch_size = 4
-[train]
-steps = 40
-[checkpoint]
-every = 10
-[daemon]
-metrics = "127.0.0.1:0"
-"""
-
-
-def environment(folder, **more):
-    return {"PATH": "/usr/bin:/bin", "HOME": str(folder), "USER": "tester", "LANG": "C.UTF-8",
-            "OSORA_STATE_DIR": str(folder / "state"),
-            "OSORA_SITE_CONFIG": str(folder / "site.toml"),
-            "OSORA_WORKER": str(BIN / "osora-worker-mock"), **more}
-
-
-def osora(folder, *arguments, code=0):
-    done = subprocess.run([BIN / "osora", *arguments], cwd=folder, env=environment(folder),
-                          capture_output=True, text=True, timeout=10 * PATIENCE_S)
-    assert done.returncode == code, (arguments, done.returncode, done.stdout, done.stderr)
-    return done.stdout + done.stderr
-
-
-def eventually(condition, what):
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end:
-        if found := condition():
-            return found
-        time.sleep(0.05)
-    raise AssertionError(f"not within {PATIENCE_S} s: {what}")
+WITHOUT_METRICS = run_file(steps=40)
+RUN_FILE = WITHOUT_METRICS + '[daemon]\nmetrics = "127.0.0.1:0"\n'
 
 
 class Run:
@@ -234,7 +188,7 @@ def main():
                             'daemon.metrics="0.0.0.0:9464"')
         assert "everyone who reaches this port" in open_to_all, open_to_all
         # Off: the default.
-        (folder / "run.toml").write_text(RUN_FILE[:RUN_FILE.index("[daemon]")])
+        (folder / "run.toml").write_text(WITHOUT_METRICS)
         assert "metrics:" not in osora(folder, "submit", "run.toml", "--set", "train.steps=5")
 
 

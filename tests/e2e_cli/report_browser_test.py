@@ -2,7 +2,6 @@
 """HTML reports of real runs in a real browser: every chart is drawn, the console stays silent, the
 policy refuses a changed script, and it prints on A4. Skipped without chromium or when osora was
 built without charts."""
-import os
 import re
 import shutil
 import subprocess
@@ -10,27 +9,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-BIN = Path(os.environ["OSORA_BIN_DIR"])
-RUN_FILE = """
-[run]
-name = "demo"
-[resources]
-gpus_per_node = {ranks}
-cpus_per_worker = 1
-[data]
-manifest = "clips.csv"
-host_memory_gib = 1
-[[bucket]]
-resolution = "32"
-num_frames = 4
-[batch]
-global_batch_size = 4
-[train]
-steps = 60
-[checkpoint]
-every = 20
+from run_kit import osora, run_file
+
+MORE = """
 [worker]
-env = {{ OSORA_MOCK_STEP_S = "0.02" }}
+env = { OSORA_MOCK_STEP_S = "0.02" }
 """
 
 
@@ -59,15 +42,6 @@ class Page:
         done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
         console = [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
         return done.stdout, console
-
-
-def osora(folder, *arguments):
-    environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "USER": "tester",
-                   "LANG": "C.UTF-8", "OSORA_STATE_DIR": str(folder / "state"),
-                   "OSORA_SITE_CONFIG": str(folder / "site.toml"),
-                   "OSORA_WORKER": str(BIN / "osora-worker-mock")}
-    return subprocess.run([BIN / "osora", *arguments], cwd=folder, env=environment, check=True,
-                          capture_output=True, text=True, timeout=300)
 
 
 def check_drawn(page, file):
@@ -109,7 +83,7 @@ def check_change(page, folder):
     answer = re.search(r"<dt>trend</dt>\n<dd>([^<]*)</dd>", file.read_text()).group(1)
     found = re.fullmatch(r"slower became 3\.0x slower at run (\d+) on (\S+) and has stayed so: "
                          r"\S+ -&gt; \S+ ms/step\.", answer)
-    assert found, (answer, osora(folder, "report", "--series", "slower", "--json").stdout)
+    assert found, (answer, osora(folder, "report", "--series", "slower", "--json"))
     assert check_drawn(page, file) == 1
     dom, _ = page.open(file, "--dump-dom")
     texts = re.findall(r"<text [^>]*>([^<]*)</text>", dom)
@@ -124,7 +98,8 @@ def main():
         folder = Path(name)
         (folder / "clips.csv").write_text("path,num_frames,height,width\na.mp4,64,96,96\n")
         for ranks in (1, 2):
-            (folder / "run.toml").write_text(RUN_FILE.format(ranks=ranks))
+            (folder / "run.toml").write_text(
+                run_file(steps=60, checkpoint_every=20, ranks=ranks, more=MORE))
             osora(folder, "submit", "run.toml")
         osora(folder, "report", "2", "--format", "html", "--out", "run.html")
         osora(folder, "report", "--series", "demo", "--format", "html", "--out", "series.html")

@@ -2,16 +2,17 @@
 """A run of job = "score" on several ranks: its file is that of osora data score, whatever the
 number of ranks, also after a kill; what the plan says; what is refused."""
 import json
-import os
 import pathlib
 import shutil
 import subprocess
 import sys
 import tempfile
 
+import run_kit
+from run_kit import BIN
+
 SKIPPED = 77
 CLIPS = 12
-BIN = pathlib.Path(os.environ["OSORA_BIN_DIR"])
 RUN_FILE = """
 [run]
 name = "scores"
@@ -45,11 +46,9 @@ def make_clips(folder):
 
 
 def osora(folder, *arguments, code=0):
-    environment = {**os.environ, "OSORA_STATE_DIR": str(folder / "state")}
-    ended = subprocess.run([str(BIN / "osora"), *arguments], cwd=folder, env=environment,
-                           capture_output=True, text=True, timeout=300)
-    assert ended.returncode == code, (arguments, ended.returncode, ended.stdout, ended.stderr)
-    return ended.stdout + ended.stderr
+    worker = folder / "worker"  # of kill_once
+    chosen = worker if worker.exists() else BIN / "osora-worker"
+    return run_kit.osora(folder, *arguments, code=code, OSORA_WORKER=str(chosen))
 
 
 def write_run(folder, ranks, output, more=""):
@@ -76,7 +75,6 @@ if child == 0:  # ends with the rank
 os.execv(worker, [worker, *sys.argv[1:]])
 """)
     (folder / "worker").chmod(0o755)
-    os.environ["OSORA_WORKER"] = str(folder / "worker")
 
 
 def check_report(report):
@@ -99,7 +97,7 @@ def check_same_file(folder):
     kill_once(folder)
     write_run(folder, 2, "killed.csv")
     osora(folder, "submit", "score.toml")
-    del os.environ["OSORA_WORKER"]
+    (folder / "worker").unlink()
     assert (folder / "killed.csv").read_bytes() == wanted
     shards = sorted(path.name for path in (folder / "state/runs/scores-0003/score").iterdir())
     assert "0-1.rows" in shards and "1-0.rows" in shards, shards
