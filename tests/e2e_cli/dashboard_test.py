@@ -173,6 +173,19 @@ def check_open(folder):
         assert dashboard.end() == (130, "")
 
 
+def check_text(folder):
+    """What a person sees."""
+    with subprocess.Popen([BIN / "osora", "dashboard", "--listen", "127.0.0.1:0"], cwd=folder,
+                          env=environment(folder), stdout=subprocess.PIPE, text=True) as program:
+        try:
+            address, place = (program.stdout.readline() for _ in range(2))
+        finally:
+            program.send_signal(signal.SIGINT)
+    assert re.fullmatch(r"http://127\.0\.0\.1:\d+/\n", address), address
+    assert place == f"runs in {folder}/state · Ctrl-C ends it\n", place
+    assert program.returncode == 130, program.returncode
+
+
 def check_token(folder):
     token = "0123456789abcdef0123"
     (folder / "token").write_text(token + "\n")
@@ -211,6 +224,7 @@ def main():
             check_crowd(dashboard)
             assert dashboard.end()[0] == 130
         check_open(folder)
+        check_text(folder)
         check_token(folder)
         assert osora(folder, "status").count("demo-0002") <= 1
 
