@@ -17,6 +17,10 @@ install(FILES ${CMAKE_SOURCE_DIR}/etc/systemd/osorad.service DESTINATION lib/sys
 install(FILES ${CMAKE_SOURCE_DIR}/docs/man/osora.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 install(FILES ${CMAKE_SOURCE_DIR}/etc/completion/osora.bash
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME osora)
+install(FILES ${CMAKE_SOURCE_DIR}/etc/completion/osora.fish
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${CMAKE_SOURCE_DIR}/etc/completion/_osora
+        DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions)
 # Whoever owns the folder of LibTorch decides what every user's worker does: say whose it is.
 if(TARGET osora-worker)
   install(CODE "execute_process(COMMAND \"${CMAKE_SOURCE_DIR}/scripts/trusted_folder\"

@@ -1,7 +1,7 @@
-// osora completion bash, and the hidden commands for the script and the build.
+// osora completion, and the hidden commands for the script and the build.
 #include "cli/command/command.hpp"
 #include "cli/command/commands.hpp"
-#include "cli/command/completion.hpp"
+#include "cli/completion/completion.hpp"
 #include "cli/command/exit_code.hpp"
 #include "cli/command/json_output.hpp"
 #include "cli/command/man_page.hpp"
@@ -15,9 +15,13 @@ namespace osora::cli {
 namespace {
 
 int run_completion(Context const&, Arguments const& arguments) {
-    std::string const script = bash_completion(command_table());
+    auto const shell = *arguments.value("SHELL");
+    auto const table = command_table();
+    std::string const script = shell == "zsh"    ? zsh_completion(table)
+                               : shell == "fish" ? fish_completion(table)
+                                                 : bash_completion(table);
     if (arguments.has("--json")) {
-        print_json("completion", {{"shell", "bash"}, {"script", script}});
+        print_json("completion", {{"shell", shell}, {"script", script}});
     } else {
         cli::print("{}", script);
     }
@@ -45,10 +49,16 @@ CommandSpec completion_command() {
     return {.name = "completion",
             .summary = "a completion script for the shell",
             .details =
-                "Prints a script for bash that completes commands, options, keys of --set, "
-                "run files, and names and numbers of runs.",
-            .example = "osora completion bash > ~/.local/share/bash-completion/completions/osora",
-            .positionals = {{.name = "SHELL", .help = "bash", .choices = "bash"}},
+                "Prints a script for bash, zsh or fish that completes commands, options, keys of "
+                "--set, run files, and names and numbers of runs. For zsh, FOLDER is one of "
+                "$fpath.",
+            .example =
+                "osora completion bash > ~/.local/share/bash-completion/completions/osora\n"
+                "osora completion zsh > FOLDER/_osora\n"
+                "osora completion fish > ~/.config/fish/completions/osora.fish",
+            .positionals = {{.name = "SHELL",
+                             .help = "bash, zsh or fish.",
+                             .choices = "bash|zsh|fish"}},
             .options = {json_option()},
             .run = run_completion};
 }

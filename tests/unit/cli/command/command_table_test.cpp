@@ -1,6 +1,6 @@
 #include "cli/command/command.hpp"
 
-#include "cli/command/completion.hpp"
+#include "cli/completion/completion.hpp"
 #include "cli/command/help.hpp"
 #include "cli/command/man_page.hpp"
 #include "cli/text/terminal.hpp"

@@ -1,13 +1,11 @@
 // One shell function with a case per command; the words come from the table.
-#include "cli/command/completion.hpp"
+#include "cli/completion/completion.hpp"
 
-#include "plan/config/schema.hpp"
+#include "cli/completion/completion_words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <boost/algorithm/string/replace.hpp>
-
-#include <set>
 
 namespace osora::cli {
 namespace {
@@ -88,8 +86,7 @@ complete -F _osora osora
 
 std::string function_for(Complete complete, std::string_view choices) {
     if (!choices.empty()) {
-        return fmt::format("_osora_words \"{}\"",
-                           boost::replace_all_copy(std::string(choices), "|", " "));
+        return fmt::format("_osora_words \"{}\"", words_of_choices(choices));
     }
     switch (complete) {
         case Complete::file:
@@ -108,36 +105,29 @@ std::string function_for(Complete complete, std::string_view choices) {
     return ":";
 }
 
-/// Keys for --set, "train.steps=", without a space after it.
-std::string keys_function() {
-    std::string words;
-    for (plan::SchemaRow const& row : plan::schema_rows()) {
-        if (row.section == "bucket") continue;
-        words += fmt::format("{}{}.{}=", words.empty() ? "" : " ", row.section, row.key);
-    }
+/// Keys for --set, without a space after them.
+std::string keys_function(std::vector<std::string> const& keys) {
     return fmt::format(
         "_osora_keys() {{\n    _osora_words \"{}\"\n    compopt -o nospace 2>/dev/null\n}}\n",
-        words);
+        fmt::join(keys, " "));
 }
 
-std::string join(std::set<std::string> const& words, std::string_view between) {
-    return fmt::format("{}", fmt::join(words, between));
+std::string names_of(std::vector<OfferedWord> const& words) {
+    std::string names;
+    for (auto const& each : words) names += (names.empty() ? "" : " ") + each.word;
+    return names;
 }
 
 }  // namespace
 
 std::string bash_completion(std::span<CommandSpec const> table) {
-    std::set<std::string> commands;
-    std::set<std::string> pairs;
+    auto const words = completion_words(table);
     std::string values;
     std::string options;
     std::string positionals;
     for (CommandSpec const& command : table) {
         if (command.hidden) continue;
         std::string const name(command.name);
-        auto const space = name.find(' ');
-        commands.insert(name.substr(0, space));
-        if (space != std::string::npos) pairs.insert(fmt::format("\"{}\"", name));
         std::string names;
         for (OptionSpec const& option : command.options) {
             if (option.hidden) continue;
@@ -153,26 +143,16 @@ std::string bash_completion(std::span<CommandSpec const> table) {
                                        function_for(first.complete, first.choices));
         }
     }
-    // The first word of a two-word command is followed by its second.
-    for (std::string const& first : commands) {
-        std::set<std::string> seconds;
-        bool alone = false;
-        for (CommandSpec const& command : table) {
-            std::string const name(command.name);
-            alone = alone || name == first;
-            if (name.starts_with(first + " ")) seconds.insert(name.substr(first.size() + 1));
-        }
-        if (alone || seconds.empty()) continue;
+    for (auto const& [first, seconds] : words.seconds)
         positionals +=
-            fmt::format("    \"{}\") _osora_words \"{}\" ;;\n", first, join(seconds, " "));
-    }
+            fmt::format("    \"{}\") _osora_words \"{}\" ;;\n", first, names_of(seconds));
     std::string body(kBody);
-    boost::replace_all(body, "@PAIRS@", pairs.empty() ? "\"\"" : join(pairs, " | "));
-    boost::replace_all(body, "@COMMANDS@", join(commands, " "));
+    boost::replace_all(body, "@PAIRS@", fmt::format("\"{}\"", fmt::join(words.pairs, "\" | \"")));
+    boost::replace_all(body, "@COMMANDS@", names_of(words.commands));
     boost::replace_all(body, "@VALUES@", values);
     boost::replace_all(body, "@OPTIONS@", options);
     boost::replace_all(body, "@POSITIONALS@", positionals);
-    return std::string(kHead) + keys_function() + body;
+    return std::string(kHead) + keys_function(words.keys) + body;
 }
 
 }  // namespace osora::cli
