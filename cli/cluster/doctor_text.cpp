@@ -11,7 +11,10 @@
 namespace osora::cli {
 namespace {
 
-using namespace topology::doctor;
+using topology::doctor::Diagnosis;
+using topology::doctor::Finding;
+using topology::doctor::Severity;
+using topology::doctor::SkippedRule;
 
 constexpr int kWhereMin = 5, kWhereMax = 18;  // columns of "n11  "
 constexpr int kWordColumns = 7;               // of "FAULT  "

@@ -10,10 +10,14 @@
 
 namespace osora::cli {
 
-void print_json(std::string_view schema, protocol::json::object const& members) {
+std::string json_text(std::string_view schema, protocol::json::object const& members) {
     protocol::json::object object{{"schema", fmt::format("osora.{}/1", schema)}};
     for (auto const& [key, value] : members) object[key] = value;
-    cli::print("{}\n", printable_json(protocol::json::serialize(object)));
+    return printable_json(protocol::json::serialize(object)) + "\n";
+}
+
+void print_json(std::string_view schema, protocol::json::object const& members) {
+    cli::print("{}", json_text(schema, members));
     std::fflush(stdout);
 }
 

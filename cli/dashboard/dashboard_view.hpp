@@ -61,6 +61,8 @@ public:
     [[nodiscard]] virtual Result<RunPage> run(std::string const& id) = 0;
     /// not_found names the nearest series.
     [[nodiscard]] virtual Result<ReportPage> series(std::string const& name) = 0;
+    /// Two runs, or two lists of runs ("41,43"), compared.
+    [[nodiscard]] virtual Result<ReportPage> diff(std::string const& a, std::string const& b) = 0;
 };
 
 }  // namespace osora::cli

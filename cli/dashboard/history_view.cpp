@@ -2,6 +2,7 @@
 
 #include "base/text/text.hpp"
 #include "cli/detect/detect_history.hpp"
+#include "cli/report/diff_sides.hpp"
 #include "cli/report/report_figures.hpp"
 #include "db/store/queries.hpp"
 
@@ -112,6 +113,17 @@ Result<ReportPage> HistoryView::series(std::string const& name) {
     }
     auto const charts = db::analysis::series_charts(report);
     return page_of(report, series_figures(report, charts));
+}
+
+Result<ReportPage> HistoryView::diff(std::string const& a, std::string const& b) {
+    OSORA_TRY(auto const* history, history_(false));
+    auto known = diff_sides(*history->store, a, b);
+    if (known.has_error() && known.error().code == Errc::not_found) {
+        OSORA_TRY(history, history_(true));
+        known = diff_sides(*history->store, a, b);
+    }
+    OSORA_TRY(auto const sides, std::move(known));
+    return diff_page(sides, a, b);
 }
 
 Result<OpenHistory const*> FreshHistory::get(bool newest) {

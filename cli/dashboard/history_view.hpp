@@ -22,6 +22,7 @@ public:
     Result<RunList> runs(RunFilter const& filter) override;
     Result<RunPage> run(std::string const& id) override;
     Result<ReportPage> series(std::string const& name) override;
+    Result<ReportPage> diff(std::string const& a, std::string const& b) override;
 
 private:
     History history_;

@@ -126,6 +126,24 @@ WebResponse series_response(std::string const& name, WebRules const& rules, Dash
     return report_response(*series, {.above = page_links(), .style = rules.assets.style}, rules);
 }
 
+WebResponse diff_response(WebTarget const& target, WebRules const& rules, DashboardView& view) {
+    auto const side = [&](char const* key) {
+        auto const found = target.query.find(key);
+        return found == target.query.end() ? std::string{} : found->second;
+    };
+    auto const a = side("a"), b = side("b");
+    if (a.empty() || b.empty() || target.query.size() > 2) {
+        return problem_response({.status = 400,
+                                 .what = "two runs are compared: /diff?a=41&b=42",
+                                 .near_path = "/",
+                                 .near_name = "all runs"},
+                                rules);
+    }
+    auto const diff = view.diff(a, b);
+    if (diff.has_error()) return problem_response(missing(diff.error(), "/run/"), rules);
+    return report_response(*diff, {.above = page_links(), .style = rules.assets.style}, rules);
+}
+
 WebResponse events_response() {
     WebResponse response{.type = "text/event-stream", .headers = {}, .body = {}, .is_events = true};
     add_guards(response, "default-src 'none'");
@@ -133,7 +151,7 @@ WebResponse events_response() {
 }
 
 WebResponse no_such_page(WebTarget const& target, WebRules const& rules) {
-    constexpr std::array<std::string_view, 3> kPages{"run", "series", "events"};
+    constexpr std::array<std::string_view, 4> kPages{"run", "series", "diff", "events"};
     WebProblem problem{.what = "there is no such page", .near_path = "/", .near_name = "all runs"};
     auto const near = nearest_name(target.path.front(), kPages);
     if (near) problem.what += fmt::format("; did you mean /{}?", *near);
@@ -172,6 +190,7 @@ WebResponse answer(WebRequest const& request, WebRules const& rules, DashboardVi
     if (path.empty()) return runs_response(*target, rules, view);
     if (path.size() == 2 && path[0] == "run") return run_response(path[1], rules, view);
     if (path.size() == 2 && path[0] == "series") return series_response(path[1], rules, view);
+    if (path.size() == 1 && path[0] == "diff") return diff_response(*target, rules, view);
     if (path.size() == 1 && path[0] == "events") return events_response();
     if (path.size() == 1 && path[0] == "favicon.ico") return plain_response(204, "");
     return no_such_page(*target, rules);

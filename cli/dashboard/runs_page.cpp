@@ -102,6 +102,15 @@ std::string filter_form(RunList const& list, RunFilter const& filter) {
            "<button>Filter</button> <a href=\"/\">all runs</a>\n</form>\n";
 }
 
+/// Compares two runs of the history, whether they are on this page or not.
+std::string diff_form(RunList const& list) {
+    if (list.total < 2) return {};
+    return "<form action=\"/diff\" method=\"get\">\n"
+           "<label>run <input name=\"a\" required autocomplete=\"off\" size=\"12\"></label>\n"
+           "<label>with run <input name=\"b\" required autocomplete=\"off\" "
+           "size=\"12\"></label>\n<button>Compare</button>\n</form>\n";
+}
+
 std::string page_path(RunFilter const& filter, int page) {
     std::string query;
     auto const add = [&query](std::string_view key, std::string const& value) {
@@ -176,7 +185,7 @@ WebPage runs_page(RunList const& list, RunFilter const& filter,
     for (auto const& each : list.warnings) {
         page.body += fmt::format("<p class=\"plain\">{}</p>\n", html_text(each));
     }
-    page.body += filter_form(list, filter) + kNoScript;
+    page.body += filter_form(list, filter) + diff_form(list) + kNoScript;
     page.body += "<p class=\"plain\" id=\"news\" role=\"status\" hidden></p>\n";
     page.body += list.rows.empty() ? nothing_text(filter) : runs_table(list);
     page.body += other_pages(list, filter) + "</main>\n" + page_end();

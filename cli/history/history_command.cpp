@@ -5,6 +5,7 @@
 #include "cli/command/json_output.hpp"
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
+#include "cli/command/state_folder.hpp"
 #include "cli/report/report_render.hpp"
 #include "db/ingest/ingest.hpp"
 #include "db/store/queries.hpp"

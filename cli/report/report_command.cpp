@@ -1,14 +1,12 @@
 // osora report: a run compared with its plan, or how a series scales.
-#include "base/files/files.hpp"
-#include "base/text/units.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
 #include "cli/command/history_access.hpp"
-#include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
 #include "cli/detect/detect_history.hpp"
 #include "cli/report/predictions_text.hpp"
 #include "cli/report/report_figures.hpp"
+#include "cli/report/report_output.hpp"
 #include "cli/report/report_render.hpp"
 #include "cli/report/whatif_command.hpp"
 #include "db/store/queries.hpp"
@@ -19,21 +17,6 @@
 
 namespace osora::cli {
 namespace {
-
-struct Rendered {
-    std::string text;
-    int exit_code = kExitOk;
-};
-
-std::string as_page(ReportPage const& page) {
-    auto const assets = web::page_assets();
-    if (assets.script.empty()) {
-        cli::print(stderr,
-                   "osora: this build has no charts (scripts/bootstrap, then build again): the "
-                   "page has words and tables\n");
-    }
-    return html_page(page, assets);
-}
 
 Result<Rendered> run_text(db::Store& store, std::string const& wanted, ReportFormat format) {
     OSORA_TRY(auto const run, db::find_run(store, wanted));
@@ -66,18 +49,6 @@ Result<Rendered> predictions_text(db::Store& store, ReportFormat format) {
     return Rendered{render(report, format), report.rows.empty() ? kExitUndecided : kExitOk};
 }
 
-int write(Rendered const& report, std::optional<std::string> const& file) {
-    if (!file) {
-        cli::print("{}", report.text);
-        return report.exit_code;
-    }
-    auto const written = write_file_atomic(*file, report.text);
-    if (written.has_error()) return fail(kExitUsage, "--out: " + written.error().message);
-    cli::print("wrote {} ({})\n", *file,
-               format_bytes(static_cast<std::int64_t>(report.text.size())));
-    return report.exit_code;
-}
-
 int run_report_command(Context const& context, Arguments const& arguments) {
     auto const wanted = arguments.value("RUN");
     auto const series = arguments.value("--series");
@@ -96,8 +67,9 @@ int run_report_command(Context const& context, Arguments const& arguments) {
     if (predictions && format == ReportFormat::html)
         return fail(kExitUsage, "--predictions has no page; nearest valid: --format md");
     auto const file = arguments.value("--out");
-    if (format == ReportFormat::html && !file && context.terminal.interactive) {
-        return fail(kExitUsage, "a page is for a browser: add --out report.html, or send it on");
+    if (format == ReportFormat::html) {
+        auto const refused = page_for_terminal(context.terminal.interactive, file);
+        if (!refused.empty()) return fail(kExitUsage, refused);
     }
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error().message);
@@ -111,7 +83,7 @@ int run_report_command(Context const& context, Arguments const& arguments) {
     if (report.has_error()) {
         return fail(exit_code_for(report.error().code), report.error().message);
     }
-    return write(*report, file);
+    return write_rendered(*report, file);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 namespace osora::e2e_cli {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -33,6 +34,12 @@ TEST_F(Diff, NamesTheSlowRankAndWhatDiffers) {
     auto const faster = osora({"diff", "2", "1", "--json"});
     EXPECT_EQ(faster.code, 0);
     EXPECT_THAT(faster.out, HasSubstr("\"schema\":\"osora.diff/1\",\"verdict\":\"faster\""));
+    auto const page = osora({"diff", "1", "2", "--format", "html", "--out", "diff.html"});
+    EXPECT_EQ(page.code, 1);
+    EXPECT_THAT(page.out, HasSubstr("wrote diff.html"));
+    EXPECT_THAT(content_of(folder_ / "diff.html"),
+                AllOf(HasSubstr("<h1 class=\"verdict-bad\">run 1 (A) and run 2 (B)</h1>"),
+                      HasSubstr("NCCL_ALGO"), HasSubstr("id=\"chart-step-time-b\"")));
 }
 
 TEST_F(Diff, SaysWhatIsWrongWithItsArguments) {

@@ -2,10 +2,8 @@
 #include "cli/dashboard/router.hpp"
 
 #include "base/http/event_queue.hpp"
-#include "cli/dashboard/history_view.hpp"
 #include "cli/dashboard/live_runs.hpp"
-#include "cli/text/html.hpp"
-#include "tests/unit/cli/report/demo_run.hpp"
+#include "tests/unit/cli/dashboard/router_kit.hpp"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -59,6 +57,11 @@ public:
         return Error{Errc::not_found, name + ": no such series"};
     }
 
+    Result<ReportPage> diff(std::string const& a, std::string const& b) override {
+        if (b == "8") return Error{Errc::not_found, "run 8: no such run; did you mean 7?"};
+        return titled(a + " with " + b);
+    }
+
     bool live_ = false;
     std::vector<std::string> warnings_;
     RunFilter asked_;
@@ -74,17 +77,6 @@ private:
     }
     int count_;
 };
-
-WebRules rules() {
-    auto made = rules_for({"127.0.0.1", 8265}, "login1.cluster");
-    made.report_assets = {"body{}", "draw()", "a licence"};
-    made.assets = {"body{}", "a{}", "follow()"};
-    return made;
-}
-
-WebRequest get(std::string const& target, std::string const& host = "127.0.0.1:8265") {
-    return {.method = "GET", .target = target, .host = host};
-}
 
 WebResponse asked(WebRequest const& request, int runs = 3) {
     FakeView view(runs);
@@ -191,7 +183,8 @@ TEST(DashboardRouter, HostileNamesStayText) {
     for (char const* target :
          {"/?name=%3Cscript%3Ealert(1)%3C/script%3E&series=%22%26%27", "/run/7",
           "/run/%3Cscript%3Ealert(1)%3C%2Fscript%3E", "/%3Cscript%3Ealert(1)",
-          "/?page=%3Cscript%3E", "/series/%22%26%27%3Cscript%3E"}) {
+          "/?page=%3Cscript%3E", "/series/%22%26%27%3Cscript%3E",
+          "/diff?a=%3Cscript%3Ealert(1)%3C/script%3E&b=%22"}) {
         auto const response = answer(get(target), rules(), view);
         // Only the program's own script, and none of the name.
         EXPECT_LE(count_in(response.body, "<script"), 1u) << target;
@@ -253,6 +246,21 @@ TEST(DashboardRouter, MissingPagesNameTheNearest) {
     EXPECT_EQ(asked(get("/series/a%2Fb")).status, 200);
 }
 
+TEST(DashboardRouter, ComparesTwoRuns) {
+    EXPECT_THAT(asked(get("/")).body, HasSubstr("<form action=\"/diff\" method=\"get\">"));
+    EXPECT_THAT(asked(get("/"), 1).body, Not(HasSubstr("/diff")));
+    EXPECT_THAT(asked(get("/diff?a=7&b=41,43")).body, HasSubstr("<h1>7 with 41,43</h1>"));
+    auto const missing = asked(get("/diff?a=7&b=8"));
+    EXPECT_EQ(missing.status, 404);
+    EXPECT_THAT(missing.body, HasSubstr("<a href=\"/run/7\">7</a>"));
+    for (char const* target : {"/diff", "/diff?a=7", "/diff?a=7&b=", "/diff?a=7&b=8&c=9"}) {
+        auto const response = asked(get(target));
+        EXPECT_EQ(response.status, 400) << target;
+        EXPECT_THAT(response.body, HasSubstr("two runs are compared: /diff?a=41&amp;b=42"));
+    }
+    EXPECT_THAT(asked(get("/dif")).body, HasSubstr("did you mean /diff?"));
+}
+
 TEST(DashboardRouter, ATokenOpensEveryPage) {
     FakeView view(1);
     auto guarded = rules();
@@ -289,31 +297,6 @@ TEST(DashboardRouter, OnlyARunInProgressFetches) {
     EXPECT_THAT(live, AllOf(HasSubstr("<section class=\"now\" id=\"now\" data-run=\"7\""),
                             HasSubstr("<script>follow()</script>"),
                             HasSubstr("Without JavaScript the figures stay as they are")));
-}
-
-TEST(DashboardHistory, ShowsWhatTheReportShows) {
-    OpenHistory history;
-    history.store = history_of({{.number = 41}, {.number = 42, .series = "other"}});
-    HistoryView view([&history](bool) -> Result<OpenHistory const*> { return &history; });
-    auto const page = answer(get("/run/41"), rules(), view);
-    ASSERT_EQ(page.status, 200) << page.body;
-    for (auto const& each : phrases_of(report_of({.number = 41})).answer) {
-        for (auto const& line : each.lines) EXPECT_THAT(page.body, HasSubstr(html_text(line)));
-    }
-    auto const all = view.runs({}).value();
-    ASSERT_EQ(all.rows.size(), 2u);
-    EXPECT_EQ(all.rows[0].id, "42");
-    EXPECT_EQ(all.rows[1].id, "41");
-    EXPECT_EQ(all.rows[1].steps_done, 120);
-    EXPECT_EQ(all.rows[1].verdict, "ok");
-    EXPECT_THAT(all.series, ElementsAre("demo", "other"));
-    EXPECT_EQ(view.runs({.series = "other"}).value().total, 1);
-    EXPECT_EQ(view.runs({.name = "OTHER"}).value().total, 1);
-    EXPECT_EQ(view.runs({.state = "ok"}).value().total, 2);
-    EXPECT_EQ(view.runs({.state = "ended"}).value().total, 2);
-    EXPECT_EQ(view.runs({.state = "running"}).value().total, 0);
-    EXPECT_EQ(answer(get("/series/demo"), rules(), view).status, 200);
-    EXPECT_THAT(answer(get("/series/demp"), rules(), view).body, HasSubstr("/series/demo"));
 }
 
 TEST(DashboardEvents, AReaderMayBeBehindByAtMost64KiB) {
