@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace osora::cli {
@@ -16,6 +17,16 @@ std::vector<std::string> trial_settings(std::string const& job, std::string cons
             "checkpoint.every=0",    "checkpoint.resume=none", "probe.before_start=never",
             "faults.max_restarts=0", "notify.on=[]",           "daemon.metrics=\"\""};
 }
+
+namespace {
+
+bool is_out_of_memory(db::analysis::RunReport const& report) {
+    return report.state.word == "oom" || std::ranges::any_of(report.notices, [](auto const& each) {
+               return each.kind == "memory_retry";
+           });
+}
+
+}  // namespace
 
 TrialEnd run_trial(Context const& context, plan::ConfigRequest const& request) {
     auto prepared = prepare_run(context, request, false);
@@ -31,11 +42,12 @@ TrialEnd run_trial(Context const& context, plan::ConfigRequest const& request) {
     end.exit_code = started.exit_code;
     end.run = started.folder.name;
     end.wall_s = static_cast<double>(RealEnv().wall_us() - begin_us) / 1e6;
+    auto const report = report_of(context, started.folder);
+    end.ran_out_of_memory = report.has_value() && is_out_of_memory(*report);
     if (started.exit_code != kExitOk) {
         end.failure = fmt::format("run {} ended with {}", started.folder.name, started.exit_code);
         return end;
     }
-    auto const report = report_of(context, started.folder);
     if (report.has_error()) {
         end.exit_code = kExitBad;
         end.failure = report.error().message;
@@ -44,6 +56,7 @@ TrialEnd run_trial(Context const& context, plan::ConfigRequest const& request) {
     end.step_s = report->measured.step_s_mix;
     end.ranks = report->run.run.ranks;
     end.split = rehearsal_split(*report);
+    end.peak_memory_gib = report->memory_gib.measured;
     end.samples_per_step = report->measured.samples_per_s * end.step_s;
     if (!std::isfinite(end.step_s) || end.step_s <= 0) {
         end.exit_code = kExitUndecided;

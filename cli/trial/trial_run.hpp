@@ -7,6 +7,7 @@
 #include "cli/trial/rehearsal_result.hpp"
 #include "plan/config/config_files.hpp"
 
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,9 @@ struct TrialEnd {
     int ranks = 0;
     RehearsalSplit split = {};
     double samples_per_step = 0;
-    int exit_code = kExitOk;  // exit code of osora; `failure` says why it is not 0
+    double peak_memory_gib = NAN;    // of the rank with most; NaN: not known
+    bool ran_out_of_memory = false;  // and repeated a step in smaller passes, or ended
+    int exit_code = kExitOk;         // exit code of osora; `failure` says why it is not 0
     std::string failure = {};
     std::string run = {};  // "stage1-bisect-0043"; empty: no run was made
 };

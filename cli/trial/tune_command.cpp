@@ -8,10 +8,9 @@
 #include "cli/command/run_file_command.hpp"
 #include "cli/plan/tune_memory.hpp"
 #include "cli/run/prepared_run.hpp"
-#include "cli/trial/trial_log.hpp"
-#include "cli/trial/trial_run.hpp"
+#include "cli/trial/batch_tuning.hpp"
 #include "cli/trial/tune_plan.hpp"
-#include "protocol/state_paths.hpp"
+#include "cli/trial/tune_trials.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -27,34 +26,12 @@ constexpr int kTuneSteps = 25, kTuneStepsMax = 100'000;
 constexpr int kTrials = 60, kTuneTrialsMax = 10'000;
 
 struct Tuning {
-    plan::ConfigRequest request;  // settings of a trial, without the candidates
-    std::string name;             // of the run file
-    bool real = false;
+    TuneRun run;
     bool json = false;
-    int steps = kTuneSteps, trials = kTrials;
+    int trials = kTrials;
     std::vector<plan::TuneCandidate> candidates;
     TuneShape shape;
 };
-
-/// The trials' own settings come last: they override the run file and the user's --set.
-Result<plan::ConfigRequest> trial_request(Context const& context, Arguments const& arguments,
-                                          Tuning& tuning) {
-    auto request = config_request(context, arguments);
-    auto const resolved = plan::load_config(request);
-    if (resolved.problems.empty() && resolved.config.run.job != "train") {
-        return Error{
-            Errc::invalid_input,
-            fmt::format("run.job = \"{}\": only training runs are tuned", resolved.config.run.job)};
-    }
-    tuning.name = resolved.config.run.name;
-    if (auto const backend = arguments.value("--backend")) {
-        request.sets.push_back("resources.backend=" + *backend);
-    }
-    std::ranges::move(
-        trial_settings(tuning.real ? "train" : "rehearse", tuning.name + "-tune", tuning.steps),
-        std::back_inserter(request.sets));
-    return request;
-}
 
 /// The candidates: named on the command line, or all known ones.
 Result<std::vector<plan::TuneCandidate>> candidates_for(Context const& context,
@@ -84,18 +61,16 @@ Result<std::vector<plan::TuneCandidate>> candidates_for(Context const& context,
 
 boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments const& arguments) {
     Tuning tuning;
-    tuning.real = arguments.has("--real");
     tuning.json = arguments.has("--json");
     auto const steps = arguments.number("--steps", 5, kTuneStepsMax);
     auto const trials = arguments.number("--trials", 2, kTuneTrialsMax);
     if (steps.has_error()) return fail(kExitUsage, steps.error().message);
     if (trials.has_error()) return fail(kExitUsage, trials.error().message);
-    tuning.steps = steps->value_or(kTuneSteps);
     tuning.trials = trials->value_or(kTrials);
-    auto request = trial_request(context, arguments, tuning);
-    if (request.has_error()) return fail(kExitUsage, request.error().message);
-    tuning.request = std::move(*request);
-    auto const base = prepare_run(context, tuning.request, tuning.json);
+    auto run = tune_run(context, arguments, arguments.has("--real"), steps->value_or(kTuneSteps));
+    if (run.has_error()) return fail(kExitUsage, run.error().message);
+    tuning.run = std::move(*run);
+    auto const base = prepare_run(context, tuning.run.request, tuning.json);
     if (base.has_error()) return base.error();
     print_notes(*base);  // the notes of the trials would be the same
     auto candidates = candidates_for(context, arguments, *base);
@@ -106,33 +81,6 @@ boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments c
     }
     tuning.shape = shape_of(base->submission.resolved.config);
     return tuning;
-}
-
-TrialEnd run_tune_trial(Context const& context, Tuning const& tuning, plan::TuneTrial const& trial,
-                        std::optional<TrialLog>& log) {
-    auto request = tuning.request;
-    auto const sets = sets_of(trial.settings);
-    request.sets.insert(request.sets.end(), sets.begin(), sets.end());
-    auto end = run_trial(context, request);
-    if (!log || end.exit_code == kExitInterrupted) return end;
-    if (auto const kept = log->add(investigated(end, sets)); kept.has_error()) {
-        cli::print(stderr, "note: not kept for history: {}\n", kept.error().message);
-        log.reset();
-    }
-    return end;
-}
-
-/// For the history: an error in writing is reported once and stops nothing.
-std::optional<TrialLog> log_of(Context const& context, Tuning const& tuning) {
-    db::Investigation what{.kind = "tune", .series = tuning.name};
-    what.question.rung = tuning.real ? "run" : "rehearsal";
-    what.question.steps = tuning.steps;
-    auto const state = state_dir(context.environment);
-    if (state.has_error()) return {};
-    auto log = TrialLog::open(protocol::StatePaths{*state}.tunes(), std::move(what), LogMode::own);
-    if (log.has_value()) return std::move(*log);
-    cli::print(stderr, "note: not kept for history: {}\n", log.error().message);
-    return {};
 }
 
 std::string settings_text(plan::TuneTrial const& trial) {
@@ -160,8 +108,8 @@ protocol::json::object json_of(Tuning const& tuning, plan::TuneSearch const& sea
             {"high", each.decision.high},
             {"reason", each.failure.empty() ? each.decision.reason : each.failure}});
     }
-    return {{"run", tuning.name},
-            {"rung", tuning.real ? "train" : "rehearse"},
+    return {{"run", tuning.run.name},
+            {"rung", tuning.run.rung},
             {"trials", search.trials()},
             {"kept", protocol::to_json(search.kept())},
             {"verdicts", std::move(verdicts)}};
@@ -178,27 +126,25 @@ void print_answer(plan::TuneSearch const& search, bool stopped) {
     }
 }
 
-void end_log(std::optional<TrialLog>& log, plan::TuneSearch const& search) {
-    if (!log) return;
+db::InvestigationEnd end_of(plan::TuneSearch const& search) {
     auto const* const verdict = !search.failure().empty() ? "undecided"
                                 : search.kept().empty()   ? "nothing_helps"
                                                           : "helps";
-    auto const kept =
-        log->end({.verdict = verdict, .culprits = judged_settings(search.verdicts())});
-    if (kept.has_error()) cli::print(stderr, "note: {}\n", kept.error().message);
+    return {.verdict = verdict, .culprits = judged_settings(search.verdicts())};
 }
 
 int run_tune(Context const& context, Arguments const& arguments) {
+    if (arguments.has("--batch")) return tune_batches(context, arguments);
     auto const tuning = tuning_of(context, arguments);
     if (tuning.has_error()) return tuning.error();
     plan::TuneSearch search(tuning->candidates, {}, tuning->trials);
-    auto log = log_of(context, *tuning);
+    TuneRecord record(context, tuning->run);
     std::FILE* const progress = tuning->json ? stderr : stdout;
     cli::print(progress, "tune {} · {} of {} steps, at most {} trials\n\n {:>3}  {:<50} {:>12}\n",
-               tuning->name, tuning->real ? "training" : "rehearsals", tuning->steps,
-               tuning->trials, "#", "trial", "a step");
+               tuning->run.name, tuning->run.rung == "train" ? "training" : "rehearsals",
+               tuning->run.steps, tuning->trials, "#", "trial", "a step");
     while (auto const trial = search.next()) {
-        auto const end = run_tune_trial(context, *tuning, *trial, log);
+        auto const end = record.measure(context, trial->settings);
         cli::print(progress, " {:>3}  {:<50} {:>12}\n", search.trials() + 1, settings_text(*trial),
                    end.failure.empty() ? format_seconds(end.step_s) : "failed");
         std::fflush(progress);
@@ -217,7 +163,7 @@ int run_tune(Context const& context, Arguments const& arguments) {
             search.add_failure(end.failure);
         }
     }
-    end_log(log, search);
+    record.end(end_of(search));
     if (!search.failure().empty()) {
         return fail(kExitBad, "the run without changes does not run: " + search.failure());
     }
@@ -238,13 +184,16 @@ CommandSpec tune_command() {
         {.name = "--nccl",
          .value = "",
          .help = "Also NCCL's settings that osora nccl advise names as candidates."},
+        {.name = "--batch",
+         .value = "",
+         .help = "Try micro-batches, recomputing and layouts, by training (12 trials)."},
         {.name = "--try",
          .value = "SECTION.KEY=V1,V2",
          .help = "Try these values of this key, and nothing else.",
          .repeated = true},
         {.name = "--real", .value = "", .help = "Train in each trial, rather than rehearse."},
         {.name = "--steps", .value = "N", .help = "Steps of a trial (25)."},
-        {.name = "--trials", .value = "N", .help = "At most so many (60)."},
+        {.name = "--trials", .value = "N", .help = "At most so many (60; --batch: 12)."},
         {.name = "--backend",
          .value = "NAME",
          .help = "Short for --set resources.backend=NAME.",
@@ -260,10 +209,16 @@ CommandSpec tune_command() {
                 "communication settings, NCCL's (--nccl, on GPUs), or those of --try. Ends with "
                 "the lines for the run file; they are remembered for runs of this model and "
                 "number of nodes on this backend. Inside a Slurm job the trials run one after the "
-                "other in it; outside each one is queued.",
+                "other in it; outside each one is queued.\n\n"
+                "--batch finds the micro-batches, the recomputing and the layout that train most "
+                "samples a second with the plan's global batches. It trains first with what needs "
+                "least memory, then as planned, then with what promises most after each "
+                "measurement, until no setting promises to gain 0.3 %. Keys that the run file "
+                "sets keep their values; a trial that runs out of memory is left out.",
             .example =
                 "osora tune stage1.toml --try parallel.grad_bucket_mib=10,50\n"
                 "salloc -N16 osora tune stage1.toml --nccl\n"
+                "osora tune stage1.toml --batch\n"
                 "osora tune stage1.toml --try worker.env.GLOO_SOCKET_IFNAME=eth1",
             .positionals = {run_file_positional()},
             .options = std::move(options),

@@ -219,6 +219,8 @@ _osora() {
     "report:--format") _osora_words "text json csv md html"; return ;;
     "report:--out") _osora_files; return ;;
     "whatif:--meta") _osora_files; return ;;
+    "diff:--format") _osora_words "text json html"; return ;;
+    "diff:--out") _osora_files; return ;;
     "detect:--csv") _osora_files; return ;;
     "detect:--column") :; return ;;
     "detect:--min-effect") :; return ;;
@@ -247,7 +249,7 @@ _osora() {
         "init") _osora_words "--from --force --json --help" ;;
         "submit") _osora_words "--set --dry-run --detach --from --trust --after --backend --json --help" ;;
         "rehearse") _osora_words "--nodes --steps --set --backend --json --help" ;;
-        "tune") _osora_words "--nccl --try --real --steps --trials --backend --set --json --help" ;;
+        "tune") _osora_words "--nccl --batch --try --real --steps --trials --backend --set --json --help" ;;
         "plan") _osora_words "--model --gpus --topology --topology-name --gpu --nodes --gpus-per-node --nic-gbit --hardware --bucket --resolution --num-frames --explain --top --calibration --srun --set --json --help" ;;
         "plan calibrate") _osora_words "--manifest --columns --json --help" ;;
         "plan evaluate") _osora_words "--hardware --json --help" ;;
@@ -283,7 +285,7 @@ _osora() {
         "nccl advise") _osora_words "--root --topology --probe --backend --nccl-version --tuner --set --json --help" ;;
         "report") _osora_words "--series --predictions --whatif --meta --format --out --json --help" ;;
         "whatif") _osora_words "--meta --json --help" ;;
-        "diff") _osora_words "--json --help" ;;
+        "diff") _osora_words "--format --out --json --help" ;;
         "detect") _osora_words "--csv --nodes --column --min-effect --lower-is-worse --json --help" ;;
         "bisect") _osora_words "--scaling --nodes --strong --dry-run --real --steps --trials --budget-gpu-h --anew --set --trust --json --help" ;;
         "history") _osora_words "--limit --format --json --help" ;;
@@ -339,7 +341,7 @@ _osora() {
     "history import") _osora_files ;;
     "config show") _osora_run_files ;;
     "explain") : ;;
-    "completion") _osora_words "bash" ;;
+    "completion") _osora_words "bash zsh fish" ;;
     "config") _osora_words "show" ;;
     "daemon") _osora_words "start status stop" ;;
     "data") _osora_words "bench check index look plan score" ;;

@@ -42,6 +42,26 @@ TEST_F(Tune, OneJsonObjectForScripts) {
     EXPECT_TRUE(answer->at("kept").as_object().empty());
 }
 
+// The mock worker takes as long for every setting.
+TEST_F(Tune, BatchesAreMeasuredFromTheSafestOn) {
+    write_run_file(40);
+    auto const ended =
+        osora({"tune", "run.toml", "--batch", "--steps", "5", "--json", "--trials", "4"});
+    ASSERT_EQ(ended.code, 0) << ended.out << ended.err;
+    auto const answer = protocol::parse_json(ended.out);
+    ASSERT_TRUE(answer.has_value()) << ended.out;
+    auto const& points = answer->at("points").as_array();
+    ASSERT_THAT(points.size(), testing::AllOf(testing::Ge(2u), testing::Le(4u)));
+    EXPECT_EQ(points[0].at("settings").at("memory.recompute"), "full");
+    for (auto const& point : points) {
+        EXPECT_GE(point.at("expected_peak_memory_gib").to_number<double>(),
+                  points[0].at("expected_peak_memory_gib").to_number<double>());
+        EXPECT_EQ(point.at("settings").at("batch.global_batch_size"),
+                  points[0].at("settings").at("batch.global_batch_size"));
+    }
+    EXPECT_THAT(osora({"history"}).out, HasSubstr("demo-tune-0002"));
+}
+
 TEST_F(Tune, SaysWhatItCannotTry) {
     write_run_file(40);
     auto const unclear = osora({"tune", "run.toml", "--try", "grad_bucket_mib"});
@@ -51,6 +71,9 @@ TEST_F(Tune, SaysWhatItCannotTry) {
     EXPECT_EQ(unknown.code, 0) << unknown.err;
     EXPECT_THAT(unknown.out, HasSubstr("dropped  parallel.nope=1: is not valid"));
     EXPECT_EQ(osora({"tune", "nothing.toml"}).code, 2);
+    auto const both = osora({"tune", "run.toml", "--batch", "--try", "optim.lr=1"});
+    EXPECT_EQ(both.code, 2);
+    EXPECT_THAT(both.err, HasSubstr("--batch and --try are tuned one after the other"));
 }
 
 }  // namespace
