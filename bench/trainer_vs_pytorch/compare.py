@@ -12,7 +12,6 @@ interval, and the peak memory of the processes while training. --ddp: two ranks 
 GradReducer against DistributedDataParallel, both over Gloo. --compile: torch.compile beside them.
 Exit code 1 when losses differ, or an upper bound or a ratio of memory is above its limit.
 """
-import argparse
 import json
 import os
 import random
@@ -22,9 +21,10 @@ import subprocess
 import sys
 import tempfile
 
+import options
+
 BUCKETS = {"tiny": ["48x48x4", "32x32x8", "64x64x1"]}
 LATENT_BUCKETS = ["16x16x8", "32x32x1"]  # height x width x frames of WIDTHxPAIRS
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def free_port():
@@ -138,17 +138,11 @@ def print_model(model, found):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options.parser_of(__doc__, pairs=15, steps=6)
     parser.add_argument("--models", default="tiny")
     parser.add_argument("--ddp", action="store_true", help="two ranks each")
     parser.add_argument("--compile", action="store_true", help="report torch.compile, too")
-    parser.add_argument("--pairs", type=int, default=15)
-    parser.add_argument("--steps", type=int, default=6, help="training steps of one measurement")
-    parser.add_argument("--build", default=os.path.join(ROOT, "build"))
-    parser.add_argument("--python", default=os.path.join(ROOT, ".deps/venv/bin/python"))
     parser.add_argument("--limit", type=float, default=1.03)
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
 
     rng = random.Random(1)

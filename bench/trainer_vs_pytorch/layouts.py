@@ -11,7 +11,6 @@ begin with the same weights; PyTorch's loss and gradient norm are first compared
 rank. Runs alternate; printed are the median of a step, the median ratio over the pairs with the
 upper end of its 95 % bootstrap interval, and the largest memory of a rank.
 """
-import argparse
 import json
 import os
 import random
@@ -19,6 +18,7 @@ import subprocess
 import tempfile
 
 import compare
+import options
 
 
 def sides_of(layout, args):
@@ -57,16 +57,10 @@ def measure(layout, case, args, rng):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options.parser_of(__doc__)
     parser.add_argument("--layouts", default="tp2,pp2,tp4,pp4")
     parser.add_argument("--model", default="288x2")
     parser.add_argument("--bucket", default="16x16x8")
-    parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=3, help="training steps of one measurement")
-    parser.add_argument("--build", default=os.path.join(compare.ROOT, "build"))
-    parser.add_argument("--python", default=os.path.join(compare.ROOT, ".deps/venv/bin/python"))
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
 
     found = {}

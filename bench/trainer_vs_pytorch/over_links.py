@@ -11,40 +11,16 @@ root). A node has one rank, one thread and one core. Runs of all sides alternate
 median of a step, its ratio to DDP's over the pairs with the upper end of its 95 % bootstrap
 interval, and the largest memory of a rank while training.
 """
-import argparse
 import json
 import os
 import random
 import statistics
 import subprocess
-import sys
 import tempfile
 
 import compare
-
-BED = os.path.join(compare.ROOT, "tests/cluster/bed")
-
-
-class NodePeer(compare.Peer):
-    """Ranks on nodes of a bed."""
-
-    def __init__(self, command, case, nodes, bed, port):
-        env = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1",
-               "GLOO_SOCKET_IFNAME": "eth0"}
-        cores = sorted(os.sched_getaffinity(0))
-        address = subprocess.run([BED, "exec", bed, "n0", "ip", "-4", "-o", "addr", "show", "eth0"],
-                                 capture_output=True, text=True, check=True).stdout.split()[3]
-        host = address.split("/")[0]
-        self.ranks = []
-        for rank in range(nodes):
-            place = [BED, "exec", bed, f"n{rank}", "taskset", "-c", str(cores[rank % len(cores)])]
-            self.ranks.append(subprocess.Popen(
-                [*place, *command, "--case", case, "--rank", str(rank), "--world", str(nodes),
-                 "--host", host, "--port", str(port)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env))
-        for rank in self.ranks:
-            if rank.stdout.readline().strip() != "ready":
-                sys.exit(f"{command[0]}: did not start")
+import options
+from bed_nodes import NodePeer, add_options, bed_of, shape
 
 
 def commands_of(args):
@@ -58,11 +34,6 @@ def commands_of(args):
         ours = [program, "--zero", stage, *mib, "--reduce-dtype", dtype or "fp32"]
         commands[f"zero{each}"] = ours
     return commands
-
-
-def shape(bed, nodes, rate):
-    for node in range(nodes):
-        subprocess.run([BED, "shape", bed, f"n{node}", rate], check=True)
 
 
 def measure(sides, bucket, args, rng):
@@ -106,31 +77,17 @@ def measure_model(model, bed, args, rng):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options.parser_of(__doc__)
+    add_options(parser)
     parser.add_argument("--models", default="288x2")
-    parser.add_argument("--links", default="200mbit,500mbit,1gbit")
-    parser.add_argument("--nodes", type=int, default=2)
     parser.add_argument("--zero", default="0,1,2,3")
     parser.add_argument("--peers", default="ddp,fsdp", help="the first is what ratios are of")
-    parser.add_argument("--bucket-mib", type=int, default=4)
-    parser.add_argument("--pairs", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=3, help="training steps of one measurement")
-    parser.add_argument("--build", default=os.path.join(compare.ROOT, "build"))
-    parser.add_argument("--python", default=os.path.join(compare.ROOT, ".deps/venv/bin/python"))
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
 
     found = {}
-    with tempfile.TemporaryDirectory() as folder:
-        bed = os.path.join(folder, "bed")
-        subprocess.run([BED, "up", bed, "--nodes", str(args.nodes), "--no-slurm", "--no-sshd"],
-                       check=True)
-        try:
-            for model in args.models.split(","):
-                found[model] = measure_model(model, bed, args, random.Random(1))
-        finally:
-            subprocess.run([BED, "down", bed], check=False)
+    with bed_of(args.nodes) as bed:
+        for model in args.models.split(","):
+            found[model] = measure_model(model, bed, args, random.Random(1))
     if args.json:
         print(json.dumps({"schema": "osora.bench.over_links/1", "nodes": args.nodes,
                           "pairs": args.pairs, "bucket_mib": args.bucket_mib, "models": found}))

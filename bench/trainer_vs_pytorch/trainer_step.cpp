@@ -1,11 +1,13 @@
 // osora's side of the comparison with PyTorch: runs training steps of an STDiT3 on demand.
 // compare.py drives it over stdin; pytorch_step.py speaks the same protocol:
 //   "loss BUCKET"    -> {"loss":, "grad_norm":} of the stored inputs with the stored weights
-//   "step BUCKET N"  -> {"wall_s":, "cpu_s":, "exposed_s":, "loss":} of N whole training steps
+//   "step BUCKET N"  -> {"wall_s":, "cpu_s":, "exposed_s":, "loss":} of N whole training steps;
+//                       here also {"forward_s":, "backward_s":, "others_cpu_s":}, the last of all
+//                       threads but the one that computes: with one thread those of Gloo
 //   "memory -"       -> {"peak_bytes":} of this process so far
 // trainer_step --model tiny|288x2|... --dump FILE writes weights and inputs; then
 // --model M --case FILE [--rank R --world W --host H --port P] [--zero STAGE] [--bucket-mib N]
-// [--reduce-dtype fp32|bf16] [--tp N] [--pp N] [--samples N] [--micro N].
+// [--reduce-dtype fp32|bf16] [--overlap 0|1] [--tp N] [--pp N] [--samples N] [--micro N].
 #include "worker/model/stdit/stdit3.hpp"
 #include "worker/model/weights/safetensors.hpp"
 #include "worker/parallel/own_address.hpp"
@@ -65,6 +67,7 @@ struct Options {
     std::string model = "tiny", dump, input;
     int rank = 0, world_size = 1, port = 0, zero_stage = 0, bucket_mib = 1;
     int tp_size = 1, pp_size = 1;
+    bool overlap = true;
     std::int64_t samples = 0, micro_batch_size = 0;  // of a step, of a pass; 0: the stored ones
     std::string reduce_dtype;
     std::string host = "127.0.0.1";  // of rank 0
@@ -100,7 +103,15 @@ plan::WorkerJob job_of(Options const& options) {
     job.plan.chosen.zero_stage = options.zero_stage;
     job.plan.chosen.reduce_dtype = options.reduce_dtype;
     job.plan.chosen.grad_bucket_mib = options.bucket_mib;
+    job.config.parallel.overlap = options.overlap;
     return job;
+}
+
+/// CPU time of a clock of this process or thread, s.
+double cpu_time(clockid_t clock) {
+    timespec time{};
+    ::clock_gettime(clock, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
 /// Training steps as the train job does them, on stored samples.
@@ -151,18 +162,24 @@ public:
 
     std::string steps(std::string const& bucket, int count) {
         auto const wall = std::chrono::steady_clock::now();
-        std::clock_t const cpu = std::clock();
+        double const cpu = cpu_time(CLOCK_PROCESS_CPUTIME_ID);
+        double const own = cpu_time(CLOCK_THREAD_CPUTIME_ID);
         StepOutput sum;
         for (int i = 0; i < count; ++i) {
             auto const output = trainer_->step(input_of(bucket)).value();
             sum.loss = output.loss;
             sum.exposed_comm_s += output.exposed_comm_s;
+            sum.forward_s += output.forward_s;
+            sum.backward_s += output.backward_s;
         }
         std::chrono::duration<double> const wall_s = std::chrono::steady_clock::now() - wall;
-        double const cpu_s = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
+        double const cpu_s = cpu_time(CLOCK_PROCESS_CPUTIME_ID) - cpu;
+        double const others_s = cpu_s - (cpu_time(CLOCK_THREAD_CPUTIME_ID) - own);
         return fmt::format(
-            R"({{"wall_s": {:.6f}, "cpu_s": {:.6f}, "exposed_s": {:.6f}, "loss": {:.6f}}})",
-            wall_s.count(), cpu_s, sum.exposed_comm_s, sum.loss);
+            R"({{"wall_s": {:.6f}, "cpu_s": {:.6f}, "exposed_s": {:.6f}, "loss": {:.6f}, )"
+            R"("forward_s": {:.6f}, "backward_s": {:.6f}, "others_cpu_s": {:.6f}}})",
+            wall_s.count(), cpu_s, sum.exposed_comm_s, sum.loss, sum.forward_s, sum.backward_s,
+            others_s);
     }
 
 private:
@@ -209,6 +226,7 @@ Options parse(int argc, char** argv) {
         if (key == "--host") options.host = argv[i + 1];
         if (key == "--reduce-dtype") options.reduce_dtype = argv[i + 1];
         if (key == "--zero") options.zero_stage = std::stoi(argv[i + 1]);
+        if (key == "--overlap") options.overlap = std::stoi(argv[i + 1]) != 0;
         if (key == "--tp") options.tp_size = std::stoi(argv[i + 1]);
         if (key == "--pp") options.pp_size = std::stoi(argv[i + 1]);
         if (key == "--samples") options.samples = std::stoll(argv[i + 1]);

@@ -55,6 +55,14 @@ at::TensorOptions options_of(plan::WorkerJob const& job, Device const& device) {
     return at::TensorOptions(scalar_type_of(job.plan.chosen.precision)).device(device.torch());
 }
 
+/// What ranks will divide (ZeRO) gets its memory as it is divided (make_data_parallel).
+LayerRanks layers_of(plan::WorkerJob const& job, RankGroups const& groups) {
+    LayerRanks layers = groups.layers();
+    layers.delays_memory =
+        job.plan.chosen.zero_stage > 0 && groups.all && groups.all->world_size() > 1;
+    return layers;
+}
+
 /// model.init, as tensors; none when it is empty.
 Result<std::vector<NamedTensor>> first_weights(plan::WorkerJob const& job, Notices& notices) {
     if (job.config.model.init.empty()) return std::vector<NamedTensor>();
@@ -106,7 +114,7 @@ Result<std::unique_ptr<Objective>> stdit3_objective(plan::WorkerJob const& job,
                                                     NetworkParts const& parts) {
     OSORA_TRY(auto const config, stdit3_config(parts.shape));
     OSORA_TRY(auto training, stdit_training(job, parts.shape));
-    Stdit3 model(config, options_of(job, parts.device), parts.groups.layers());
+    Stdit3 model(config, options_of(job, parts.device), layers_of(job, parts.groups));
     model.initialise(training.seed);
     OSORA_TRY(auto weights, first_weights(job, parts.notices));
     if (!weights.empty()) {
@@ -122,7 +130,7 @@ Result<std::unique_ptr<Objective>> stdit2_objective(plan::WorkerJob const& job,
                                                     NetworkParts const& parts) {
     OSORA_TRY(auto const config, stdit2_config(parts.shape));
     OSORA_TRY(auto training, stdit_training(job, parts.shape));
-    Stdit2 model(config, options_of(job, parts.device), parts.groups.layers());
+    Stdit2 model(config, options_of(job, parts.device), layers_of(job, parts.groups));
     model.initialise(training.seed);
     OSORA_TRY(auto weights, first_weights(job, parts.notices));
     if (!weights.empty()) {
@@ -144,7 +152,7 @@ Result<std::unique_ptr<Objective>> mmdit_objective(plan::WorkerJob const& job,
     training.caption_drop_prob = job.config.text.drop_prob.value_or(kMmditDropProb);
     training.text_tokens = parts.shape.text_tokens;
     OSORA_TRY(training.null, cached_null(job, parts.shape));
-    Mmdit model(config, options_of(job, parts.device), parts.groups.layers());
+    Mmdit model(config, options_of(job, parts.device), layers_of(job, parts.groups));
     model.initialise(training.seed);
     OSORA_TRY(auto const weights, first_weights(job, parts.notices));
     OSORA_TRY_VOID(load_network(model.parameters(), weights, job));

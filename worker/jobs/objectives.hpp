@@ -18,7 +18,8 @@ namespace osora::worker {
 
 /// Every rank gets the same weights: from the seed, or from model.init, whose errors name the file
 /// and the problem. `groups`: ranks over which an objective sums and which share its network's
-/// tokens and linear layers. Adds to `notices` what was dropped from weights, renamed or changed.
+/// tokens and linear layers. With a ZeRO stage its trainable weights have no memory before
+/// make_data_parallel(). Adds to `notices` what was dropped from weights, renamed or changed.
 [[nodiscard]] Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
                                                                 Device const& device,
                                                                 RankGroups const& groups,

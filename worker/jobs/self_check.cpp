@@ -135,6 +135,7 @@ Result<StepResult> step_of(plan::WorkerJob job, RankGroups const& groups, Device
     auto& optim = job.config.optim;
     optim.freeze = known_prefixes(optim.freeze, parameters);
     OSORA_TRY_VOID(choose_trainable(parameters, optim, kSeed));
+    parameters.allocate_all();
     add_noise(parameters);
     Trainer trainer(job, std::move(objective), groups, device);
     OSORA_TRY(auto const output, trainer.step(input));

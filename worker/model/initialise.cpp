@@ -4,9 +4,6 @@
 #include "worker/model/seeded_generator.hpp"
 #include "worker/model/stdit/stdit3.hpp"
 
-#include <ATen/ops/empty.h>
-#include <c10/core/GradMode.h>
-
 #include <cmath>
 #include <string_view>
 
@@ -59,15 +56,10 @@ void initialise_stdit3(at::Tensor const& tensor, std::string_view name, double p
 }  // namespace
 
 void Stdit3::initialise(std::uint64_t seed) {
-    at::NoGradGuard const no_grad;
     double const patch_fan_in = fan_in_of(parameters_.find("x_embedder.proj.weight")->tensor);
-    for (auto const& entry : parameters_.all()) {
-        if (!parameters_.is_here(entry)) continue;
-        // Drawn on the CPU in fp32 and copied, so that device and dtype do not change the draws.
-        at::Tensor const values = at::empty(parameters_.whole_sizes(entry), at::kFloat);
-        initialise_stdit3(values, entry.name, patch_fan_in, generator_for(seed, entry.name));
-        parameters_.take(entry, values);
-    }
+    parameters_.initialise([=](NamedTensor const& own, at::Tensor const& values) {
+        initialise_stdit3(values, own.name, patch_fan_in, generator_for(seed, own.name));
+    });
 }
 
 }  // namespace osora::worker

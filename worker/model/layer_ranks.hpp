@@ -14,6 +14,8 @@ struct LayerRanks {
     /// Each has some of the blocks (pipeline parallel). forward() of all but the last returns the
     /// scalar of to_next().
     std::shared_ptr<StageRanks> stages = nullptr;
+    /// Trainable tensors have no memory at first (Parameters::delay_memory).
+    bool delays_memory = false;
 };
 
 }  // namespace osora::worker

@@ -1,6 +1,7 @@
 #include "worker/model/parameters.hpp"
 
 #include "base/check.hpp"
+#include "worker/model/storage_bytes.hpp"
 #include "worker/model/weights/weight_names.hpp"
 
 #include <ATen/ops/empty.h>
@@ -35,6 +36,8 @@ at::Tensor Parameters::add(std::string name, at::IntArrayRef shape, TensorKind k
     at::Tensor tensor =
         at::empty(shape, place_ == Place::other_stage ? options_.device(at::kMeta) : options_);
     if (kind == TensorKind::trainable) tensor.set_requires_grad(true);
+    if (kind == TensorKind::trainable && delays_memory_ && place_ != Place::other_stage)
+        set_storage_bytes(tensor, 0);
     index_.emplace(name, entries_.size());
     entries_.push_back({std::move(name), tensor, kind});
     units_.push_back(unit_);
@@ -66,9 +69,65 @@ at::IntArrayRef Parameters::whole_sizes(NamedTensor const& own) const {
     return slice == nullptr ? own.tensor.sizes() : at::IntArrayRef(slice->sizes);
 }
 
-void Parameters::take(NamedTensor const& own, at::Tensor const& whole) const {
+at::Tensor Parameters::part_of(NamedTensor const& own, at::Tensor const& whole) const {
     auto const* slice = slice_of(own);
-    own.tensor.copy_(slice == nullptr ? whole : slice->of(whole));
+    return slice == nullptr ? whole : slice->of(whole);
+}
+
+void Parameters::take(NamedTensor const& own, at::Tensor const& whole) const {
+    own.tensor.copy_(part_of(own, whole));
+}
+
+void Parameters::initialise(Draw draw) {
+    draw_ = std::move(draw);
+    for (NamedTensor const& entry : entries_)
+        if (is_here(entry) && has_memory(entry.tensor)) write_values(entry, entry.tensor);
+}
+
+void Parameters::write_values(at::Tensor const& own, at::Tensor const& into) const {
+    auto const found = std::ranges::find_if(
+        entries_, [&](NamedTensor const& entry) { return entry.tensor.is_same(own); });
+    OSORA_CHECK(found != entries_.end());
+    write_values(*found, into);
+}
+
+void Parameters::write_values(NamedTensor const& own, at::Tensor const& into) const {
+    at::NoGradGuard const no_grad;
+    auto const loaded = loaded_.find(own.name);
+    if (loaded != loaded_.end()) {
+        bool const is_part = loaded->second.sizes() == into.sizes();
+        into.copy_(is_part ? loaded->second : part_of(own, loaded->second));
+        return;
+    }
+    OSORA_CHECK(draw_, "initialise() or load() comes before");
+    bool const in_place = into.is_cpu() && into.scalar_type() == at::kFloat &&
+                          into.is_contiguous() && slice_of(own) == nullptr;
+    at::Tensor const values = in_place ? into : at::empty(whole_sizes(own), at::kFloat);
+    draw_(own, values);
+    if (!in_place) into.copy_(part_of(own, values));
+}
+
+void Parameters::allocate(std::vector<at::Tensor> const& tensors) {
+    for (at::Tensor const& each : tensors) {
+        if (has_memory(each)) continue;
+        set_storage_bytes(each, each.nbytes());
+        write_values(each, each);
+    }
+}
+
+void Parameters::allocate_untrained() {
+    for (NamedTensor const& entry : entries_)
+        if (entry.kind != TensorKind::trainable && is_here(entry)) allocate({entry.tensor});
+}
+
+void Parameters::allocate_all() {
+    allocate_untrained();
+    allocate(trainable());
+}
+
+void Parameters::forget_values() {
+    draw_ = nullptr;
+    loaded_.clear();
 }
 
 std::shared_ptr<Adapter const> Parameters::add_linear(std::string name, std::int64_t in,
@@ -171,8 +230,11 @@ Result<void> Parameters::load(std::vector<NamedTensor> const& values) {
     at::NoGradGuard const no_grad;
     for (auto const& value : values) {
         NamedTensor const& entry = entries_[index_.at(value.name)];
-        if (!is_here(entry)) continue;
-        if (value.tensor.sizes() == entry.tensor.sizes())
+        // Its own initial values are not copied (keep_initial).
+        if (!is_here(entry) || value.tensor.is_alias_of(entry.tensor)) continue;
+        if (!has_memory(entry.tensor))
+            loaded_.insert_or_assign(entry.name, value.tensor);
+        else if (value.tensor.sizes() == entry.tensor.sizes())
             entry.tensor.copy_(value.tensor);
         else
             take(entry, value.tensor);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "worker/model/adapter.hpp"
 #include "worker/model/unit_gate.hpp"
 #include "worker/model/weights/tensor_slice.hpp"
 
@@ -39,22 +40,6 @@ struct NamedTensor {
     return names;
 }
 
-/// Low-rank adapter of a linear layer (LoRA, arXiv 2106.09685): adds scale (x a^T) b^T to its
-/// outputs. Undefined tensors: no adapter.
-struct Adapter {
-    at::Tensor a;      // (rank, in)
-    at::Tensor b;      // (out, rank)
-    double scale = 1;  // alpha / rank
-};
-
-/// A linear layer "NAME.weight" and the adapter that it reads in each forward.
-struct LinearSlot {
-    std::string name;
-    std::int64_t in = 0, out = 0;
-    std::shared_ptr<Adapter> adapter;
-    std::size_t unit = 0;
-};
-
 /// The ranks that have a tensor, if ranks have separate blocks (pipeline parallel).
 enum class Place { every_rank, this_stage, other_stage };
 
@@ -76,6 +61,23 @@ public:
     [[nodiscard]] at::IntArrayRef whole_sizes(NamedTensor const& own) const;
     /// Copies the part of `whole` that a tensor of all() has.
     void take(NamedTensor const& own, at::Tensor const& whole) const;
+
+    /// Whether trainable tensors added from here on have no memory (ZeRO: no rank holds them all).
+    void delay_memory(bool delays) { delays_memory_ = delays; }
+    /// Draws the initial values of a tensor, whole: `values` is contiguous, in fp32 on the CPU, so
+    /// that device and dtype do not change the draws.
+    using Draw = std::function<void(NamedTensor const& own, at::Tensor const& values)>;
+    /// Initial values of this rank's part of all tensors; those without memory get them later.
+    void initialise(Draw draw);
+    /// Writes to `into` the values, from load() or initialise(), of a tensor of all() without
+    /// memory; `into` has its shape.
+    void write_values(at::Tensor const& own, at::Tensor const& into) const;
+    /// Gives memory and values to those of these that have none.
+    void allocate(std::vector<at::Tensor> const& tensors);
+    void allocate_untrained();
+    void allocate_all();
+    /// After the last call of the above: drops what they read, files included.
+    void forget_values();
 
     /// The adapter of a new linear layer, which has none yet.
     std::shared_ptr<Adapter const> add_linear(std::string name, std::int64_t in, std::int64_t out);
@@ -117,8 +119,8 @@ public:
 
     /// One Error that names all missing, additional and misshapen tensors among `values`.
     [[nodiscard]] Result<void> check(std::vector<NamedTensor> const& values) const;
-    /// Copies this rank's part of the values by name (also a slice: this rank's); changes nothing
-    /// if check() fails.
+    /// Copies this rank's part of the values by name (also a slice: this rank's); for tensors
+    /// without memory keeps them until then. Changes nothing if check() fails.
     [[nodiscard]] Result<void> load(std::vector<NamedTensor> const& values);
 
     /// Drops the gradients (they are taken over, not accumulated into, by the next backward).
@@ -126,6 +128,8 @@ public:
 
 private:
     [[nodiscard]] Result<void> check_any_known(std::vector<NamedTensor> const& values) const;
+    [[nodiscard]] at::Tensor part_of(NamedTensor const& own, at::Tensor const& whole) const;
+    void write_values(NamedTensor const& own, at::Tensor const& into) const;
 
     at::TensorOptions options_;
     TensorShare share_;
@@ -138,6 +142,9 @@ private:
     UnitGate* gate_ = nullptr;
     std::vector<LinearSlot> linears_;
     std::map<std::string, std::size_t, std::less<>> index_;  // of entries_, by name
+    bool delays_memory_ = false;
+    Draw draw_;
+    std::map<std::string, at::Tensor, std::less<>> loaded_;  // for tensors without memory
 };
 
 }  // namespace osora::worker

@@ -108,6 +108,7 @@ Result<void> add_adapters(Parameters& parameters, plan::OptimSection const& opti
     OSORA_TRY(auto const linears, targets_of(parameters, optim.lora_targets));
     std::int64_t const rank = optim.lora_rank;
     parameters.freeze([](std::string_view) { return true; });
+    parameters.delay_memory(false);
     for (LinearSlot const& linear : linears) {
         if (rank > std::min(linear.in, linear.out)) {
             return Error{

@@ -81,6 +81,7 @@ Mmdit::Mmdit(MmditConfig const& config, at::TensorOptions options, LayerRanks sh
       parameters_(options, share_of(sharing.linears.get())),
       sharing_(std::move(sharing)) {
     OSORA_CHECK(check_mmdit_config(config).has_value());
+    parameters_.delay_memory(sharing_.delays_memory);
     layers_ = std::make_unique<Layers>(parameters_, config_, sharing_.stages.get());
 }
 Mmdit::~Mmdit() = default;

@@ -3,30 +3,38 @@
 #include "worker/model/mmdit/mmdit.hpp"
 #include "worker/model/seeded_generator.hpp"
 
-#include <ATen/ops/empty.h>
-#include <c10/core/GradMode.h>
-
 #include <cmath>
+#include <map>
+#include <string>
+#include <string_view>
 
 namespace osora::worker {
+namespace {
+
+constexpr std::string_view kWeight = ".weight";
+
+/// "img_in" of "img_in.weight" and "img_in.bias".
+std::string layer_of(std::string_view name) {
+    return std::string(name.substr(0, name.rfind('.')));
+}
+
+}  // namespace
 
 void Mmdit::initialise(std::uint64_t seed) {
-    at::NoGradGuard const no_grad;
-    double inputs = 1;  // of the layer whose weight came last: its bias follows it
-    for (auto const& entry : parameters_.all()) {
-        if (!parameters_.is_here(entry)) continue;
-        // Drawn on the CPU in fp32 and copied, so that device and dtype do not change the draws.
-        at::Tensor const values = at::empty(parameters_.whole_sizes(entry), at::kFloat);
-        if (entry.name.ends_with(".weight")) inputs = static_cast<double>(values.size(1));
-        double const limit = 1 / std::sqrt(inputs);
-        if (entry.name.ends_with("_norm.scale"))
+    std::map<std::string, double, std::less<>> inputs;  // of each layer
+    for (auto const& entry : parameters_.all())
+        if (entry.name.ends_with(kWeight))
+            inputs[layer_of(entry.name)] = static_cast<double>(parameters_.whole_sizes(entry)[1]);
+    parameters_.initialise([=](NamedTensor const& own, at::Tensor const& values) {
+        if (own.name.ends_with("_norm.scale")) {
             values.fill_(1);
-        else if (entry.name.starts_with("cond_in."))
+        } else if (own.name.starts_with("cond_in.")) {
             values.zero_();
-        else
-            values.uniform_(-limit, limit, generator_for(seed, entry.name));
-        parameters_.take(entry, values);
-    }
+        } else {
+            double const limit = 1 / std::sqrt(inputs.at(layer_of(own.name)));
+            values.uniform_(-limit, limit, generator_for(seed, own.name));
+        }
+    });
 }
 
 }  // namespace osora::worker

@@ -63,6 +63,7 @@ Stdit2::Stdit2(Stdit2Config const& config, at::TensorOptions options, LayerRanks
       parameters_(options, share_of(sharing.linears.get())),
       sharing_(std::move(sharing)) {
     OSORA_CHECK(check_stdit2_config(config).has_value());
+    parameters_.delay_memory(sharing_.delays_memory);
     layers_ = std::make_unique<Layers>(parameters_, config_, sharing_.stages.get());
 }
 Stdit2::~Stdit2() = default;

@@ -60,6 +60,7 @@ Stdit3::Stdit3(Stdit3Config const& config, at::TensorOptions options, LayerRanks
       parameters_(options, share_of(sharing.linears.get())),
       sharing_(std::move(sharing)) {
     OSORA_CHECK(check_stdit3_config(config).has_value());
+    parameters_.delay_memory(sharing_.delays_memory);
     layers_ = std::make_unique<Layers>(parameters_, config_, sharing_.stages.get());
 }
 Stdit3::~Stdit3() = default;

@@ -95,7 +95,7 @@ void keep_initial(ConvertedWeights& converted, Parameters const& network) {
     for (auto const& own : network.all()) {
         std::string_view const part = newer_part(own.name);
         if (part.empty() || there.contains(own.name) || given_parts.contains(part)) continue;
-        added.push_back({own.name, own.tensor.detach().clone(), own.kind});
+        added.push_back({own.name, own.tensor.detach(), own.kind});
         ++kept[part];
     }
     std::ranges::move(added, std::back_inserter(converted.weights));

@@ -11,15 +11,22 @@ namespace osora::worker {
 
 std::unique_ptr<DataParallel> make_data_parallel(Parameters& parameters, RankGroups groups,
                                                  DataParallelOptions const& options) {
-    if (groups.network)
-        return std::make_unique<LayerParallel>(parameters, std::move(groups), options);
+    parameters.allocate_untrained();
+    std::unique_ptr<DataParallel> made;
     auto& all = groups.all;
-    if (all && all->world_size() > 1 && options.zero_stage > 0)
-        return std::make_unique<ShardedParameters>(
-            TrainedSet{parameters.trainable(), parameters.trainable_units()},
+    if (groups.network) {
+        made = std::make_unique<LayerParallel>(parameters, std::move(groups), options);
+    } else if (all && all->world_size() > 1 && options.zero_stage > 0) {
+        made = std::make_unique<ShardedParameters>(
+            TrainedSet{parameters.trainable(), parameters.trainable_units(), &parameters},
             ShardGroups{groups.shards ? *groups.shards : *all, groups.copies}, options,
             &parameters);
-    return std::make_unique<GradReducer>(parameters.trainable(), std::move(all), options);
+    } else {
+        parameters.allocate_all();
+        made = std::make_unique<GradReducer>(parameters.trainable(), std::move(all), options);
+    }
+    parameters.forget_values();
+    return made;
 }
 
 }  // namespace osora::worker

@@ -56,6 +56,7 @@ struct DataParallelOptions {
 struct TrainedSet {
     std::vector<at::Tensor> tensors;
     std::vector<std::size_t> units;
+    Parameters const* source = nullptr;  // of values of those without memory; null: all have it
 };
 
 class DataParallel {
@@ -94,7 +95,8 @@ public:
 
 /// zero_stage 0: all parameters on each rank, gradients all_reduced (GradReducer). 1, 2 and 3: see
 /// ShardedParameters. Without groups, or in a group of one rank, no collective runs and the stage
-/// has no effect. Parameters must have one type, and must outlive it.
+/// has no effect. Parameters must have one type, and must outlive it. Those without memory get it,
+/// in stage 3 only for this rank's part, a bucket at a time.
 [[nodiscard]] std::unique_ptr<DataParallel> make_data_parallel(Parameters& parameters,
                                                                RankGroups groups,
                                                                DataParallelOptions const& options);

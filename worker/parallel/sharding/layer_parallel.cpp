@@ -35,7 +35,7 @@ LayerParallel::Engine LayerParallel::engine_of(Part part, std::optional<Group> c
                                                DataParallelOptions options) {
     constexpr std::array kLabels{"", "stage ", "sliced "};
     options.label = kLabels[part];
-    TrainedSet set;
+    TrainedSet set{.tensors = {}, .units = {}, .source = &network_};
     std::vector<std::size_t> indexes;  // among all that are trained, here or elsewhere
     auto const units = network_.trainable_units();
     std::size_t index = 0, here = 0;
@@ -53,11 +53,12 @@ LayerParallel::Engine LayerParallel::engine_of(Part part, std::optional<Group> c
     if (indexes.empty()) return engine;
     bool const shares = group && group->world_size() > 1 && options.zero_stage > 0;
     if (shares) {
-        auto sharded = std::make_unique<ShardedParameters>(std::move(set), ShardGroups{*group, {}},
-                                                           options);
+        auto sharded =
+            std::make_unique<ShardedParameters>(std::move(set), ShardGroups{*group, {}}, options);
         engine.gate = sharded.get();
         engine.ranks = std::move(sharded);
     } else {
+        network_.allocate(set.tensors);
         engine.ranks = std::make_unique<GradReducer>(std::move(set.tensors), group, options);
     }
     for (ParameterPiece piece : engine.ranks->pieces()) {

@@ -1,27 +1,15 @@
 #include "worker/parallel/sharding/sharded_bucket.hpp"
 
 #include "base/check.hpp"
+#include "worker/model/storage_bytes.hpp"
 
 #include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <c10/core/GradMode.h>
-#include <c10/core/StorageImpl.h>
 
 #include <utility>
 
 namespace osora::worker {
-namespace {
-
-/// Views keep the storage and find the new memory through it.
-void set_storage_bytes(at::Tensor const& tensor, std::size_t bytes) {
-    c10::StorageImpl& storage = *tensor.storage().unsafeGetStorageImpl();
-    storage.set_data_ptr_noswap(bytes == 0 ? c10::DataPtr(nullptr, tensor.device())
-                                           : storage.allocator()->allocate(bytes));
-    storage.set_nbytes(bytes);
-}
-
-}  // namespace
-
 ShardedBucket::ShardedBucket(StepCollectives& collectives, at::Tensor values, Keeps keeps)
     : collectives_(collectives), keeps_(keeps), values_(std::move(values)) {
     std::int64_t const items = values_.numel(), part = items / collectives.ranks();

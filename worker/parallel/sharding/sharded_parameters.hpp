@@ -62,6 +62,8 @@ private:
     [[nodiscard]] bool is_per_parameter() const { return options_.way == ReduceWay::per_parameter; }
     void move_in(TrainedSet const& set);
     [[nodiscard]] ShardLayout layout_of(TrainedSet const& set) const;
+    void add_bucket(ShardLayout::Bucket const& bucket, at::Tensor const& flat,
+                    at::TensorOptions const& tensor_options);
     void note_unit(std::size_t unit, ShardLayout::Slot const& slot);
     void add_pieces(ShardLayout const& layout);
     void take(std::size_t index);
