@@ -21,6 +21,7 @@
 #include "worker/jobs/score/score_job.hpp"
 #include "worker/jobs/train_job.hpp"
 #include "worker/memory/counted_allocator.hpp"
+#include "worker/memory/out_of_memory.hpp"
 #include "worker/parallel/flight/flight_signal.hpp"
 
 #include <fmt/format.h>
@@ -207,6 +208,7 @@ int main(int count, char** arguments) {
         return osora::worker::run({arguments + 1, arguments + count});
     } catch (std::exception const& error) {
         fmt::print(stderr, "osora-worker: {}\n", error.what());
-        return osora::protocol::kExitCheckFailed;
+        return osora::worker::is_out_of_memory(error) ? osora::protocol::kExitOutOfMemory
+                                                      : osora::protocol::kExitCheckFailed;
     }
 }

@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
+#include <string>
 
 namespace osora::tests {
 namespace {
@@ -96,6 +98,72 @@ TEST_F(Memory, MixedBucketsCompleteUnderACap) {
         EXPECT_GT(report->at("asked_bytes").as_int64(), 0);
         EXPECT_GT(report->at("cap_bytes").as_int64(), report->at("allocated_bytes").as_int64());
         EXPECT_FALSE(report->at("largest_block_bytes").as_array().empty());
+    }
+}
+
+/// A line of a table: how a run ended, and the peak of each bucket.
+void print_run(char const* name, WorkerRun const& run) {
+    std::map<std::string, double> peaks;
+    auto const steps = run.of("step");
+    for (auto const& step : steps) {
+        double& peak = peaks[std::string(step.at("bucket").as_string())];
+        peak = std::max(peak, step.at("peak_allocated_bytes").to_number<double>());
+    }
+    std::printf("%-16s exit %2d, %2zu steps;", name, run.exit_code, steps.size());
+    for (auto const& [bucket, peak] : peaks)
+        std::printf("  %s %.1f MiB", bucket.c_str(), peak / (1 << 20));
+    std::printf("\n");
+}
+
+/// Attention that keeps all scores needs more in the bucket with the larger pictures alone, so the
+/// run ends when that bucket comes; with the guard, or with fused attention, it completes.
+TEST_F(Memory, UnfusedAttentionEndsMixedBucketsWithoutTheGuard) {
+    make_clips(12, [](int i) { return i % 4 == 3 ? "160x160" : "32x32"; });
+    auto fused = job(1, 6);
+    for (std::size_t i = 0; i < 2; ++i) {  // pictures of 1,600 and of 64 tokens
+        auto& asked = fused.config.bucket[i];
+        auto& planned = fused.plan.chosen.buckets[i];
+        asked.resolution = planned.resolution = i == 0 ? "160" : "32";
+        asked.num_frames = planned.num_frames = i == 0 ? 1 : 4;
+        asked.keep_prob = 1;
+        planned.global_batch_size = planned.micro_batch_size = 2;
+    }
+    auto unfused = fused;
+    unfused.config.debug.attention = "unfused";
+    auto const of_unfused = fresh(unfused, 1)[0];
+    auto const peaks = of_unfused.steps("peak_allocated_bytes");
+    ASSERT_EQ(peaks.size(), 6u);
+    double const cap = std::ranges::max(peaks) * 2 / 3;
+    auto const first = std::ranges::find_if(peaks, [&](double peak) { return peak > cap; });
+    ASSERT_NE(first, peaks.begin());  // else it shows nothing about mixed buckets
+    fused.config.memory.rank_memory_gib = unfused.config.memory.rank_memory_gib = cap / kGiB;
+
+    unfused.config.debug.memory_guard = false;
+    auto const ended = fresh(unfused, 1);
+    EXPECT_EQ(ended[0].exit_code, 12);
+    EXPECT_EQ(ended[0].steps("loss").size(), static_cast<std::size_t>(first - peaks.begin()));
+    EXPECT_TRUE(retries_of(ended).empty());
+
+    unfused.config.debug.memory_guard = true;
+    auto const guarded = fresh(unfused, 1);
+    EXPECT_EQ(guarded[0].exit_code, 0);
+    EXPECT_FALSE(retries_of(guarded).empty());
+    EXPECT_LE(peak_of(guarded), cap);
+
+    auto const fits = fresh(fused, 1);
+    EXPECT_EQ(fits[0].exit_code, 0);
+    EXPECT_TRUE(retries_of(fits).empty());
+    EXPECT_LT(peak_of(fits), 0.5 * std::ranges::max(peaks));
+    std::printf("cap %.1f MiB\n", cap / (1 << 20));
+    print_run("unfused, no cap", of_unfused);
+    print_run("unfused", ended[0]);
+    print_run("unfused, guarded", guarded[0]);
+    print_run("fused", fits[0]);
+    for (auto const* each : {&guarded[0], &fits[0]}) {
+        auto const losses = each->steps("loss"), expected = of_unfused.steps("loss");
+        ASSERT_EQ(losses.size(), expected.size());
+        for (std::size_t i = 0; i < losses.size(); ++i)
+            EXPECT_NEAR(losses[i], expected[i], 1e-4 * expected[i]) << i;
     }
 }
 

@@ -74,6 +74,13 @@ void use_deterministic_kernels() {
     settings.setBenchmarkCuDNN(false);
 }
 
+void use_unfused_attention() {
+    auto& settings = at::globalContext();
+    settings.setSDPUseFlash(false);
+    settings.setSDPUseMemEfficient(false);
+    settings.setSDPUseCuDNN(false);
+}
+
 std::map<std::string, std::string> process_facts(Device const& device) {
     auto facts = topology::communication_variables(current_environment());
     facts.merge(

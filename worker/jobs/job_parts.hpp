@@ -44,6 +44,10 @@ struct TrainRanks : RankGroups {
 /// is used. An operator without one ends the step with an error that names it.
 void use_deterministic_kernels();
 
+/// debug.attention: products that keep all scores of queries and keys, (groups, heads, tokens,
+/// keys), as Open-Sora does with enable_flash_attn = False. The ring of sp_size is not affected.
+void use_unfused_attention();
+
 /// Versions, threads and device, for WorkerHello.
 [[nodiscard]] std::map<std::string, std::string> process_facts(Device const& device);
 

@@ -177,6 +177,7 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     using protocol::Phase;
     at::set_num_threads(std::max(1, job.plan.chosen.threads_per_rank));
     if (job.config.train.deterministic) use_deterministic_kernels();
+    if (job.config.debug.attention == "unfused") use_unfused_attention();
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
     FlightWatch watch({.run_dir = job.run_dir,

@@ -72,8 +72,10 @@ struct Saved {
     }
 };
 
+/// Without its history: a node that saves its own output would keep itself alive, and with it the
+/// graph of a pass whose backward never runs.
 Saved kept_as_it_is(at::Tensor const& tensor) {
-    return {.kept = tensor,
+    return {.kept = tensor.detach(),
             .version = static_cast<std::int64_t>(tensor._version()),
             .packed = {},
             .sizes = {},

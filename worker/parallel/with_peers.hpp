@@ -1,10 +1,11 @@
 // Converts a backend's exceptions to c10::DistError, which step boundaries
-// (worker/train/step_boundary.hpp) treat as a lost peer.
+// (worker/train/step_boundary.hpp) treat as a lost peer. Those of LibTorch and of malloc pass.
 #pragma once
 
 #include <c10/util/Exception.h>
 
 #include <exception>
+#include <new>
 #include <string>
 
 namespace osora::worker {
@@ -15,6 +16,8 @@ auto with_peers(char const* what, F const& f) {
     try {
         return f();
     } catch (c10::Error const&) {
+        throw;
+    } catch (std::bad_alloc const&) {
         throw;
     } catch (std::exception const& error) {
         std::string const why = error.what();

@@ -2,22 +2,17 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "worker/memory/out_of_memory.hpp"
 
 #include <c10/util/Exception.h>
 
 #include <exception>
+#include <new>
 #include <optional>
 #include <string>
 #include <type_traits>
 
 namespace osora::worker {
-
-/// Of the cap, of a GPU, or of malloc.
-[[nodiscard]] inline bool is_out_of_memory(c10::Error const& error) {
-    if (dynamic_cast<c10::OutOfMemoryError const*>(&error) != nullptr) return true;
-    return std::string(error.what_without_backtrace()).find("DefaultCPUAllocator") !=
-           std::string::npos;
-}
 
 /// The allocator's message if f() ran out of memory; nothing if it did not. Other exceptions pass.
 template <class F>
@@ -25,9 +20,9 @@ template <class F>
     try {
         f();
         return std::nullopt;
-    } catch (c10::Error const& error) {
+    } catch (std::exception const& error) {
         if (!is_out_of_memory(error)) throw;
-        return error.what_without_backtrace();
+        return text_of(error);
     }
 }
 
@@ -42,6 +37,8 @@ template <class F>
         std::string const why = error.what_without_backtrace();
         if (is_out_of_memory(error)) return Error{Errc::out_of_memory, why};
         return Error{Errc::io, "LibTorch: " + why};
+    } catch (std::bad_alloc const& error) {
+        return Error{Errc::out_of_memory, text_of(error)};
     } catch (std::exception const& error) {
         return Error{Errc::io, what + ": " + error.what()};
     }

@@ -90,6 +90,7 @@ Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objectiv
         sharing_.push_back(stages_);
         sharing_.push_back(network_);
     }
+    guarded_ = job.config.debug.memory_guard;
     if (groups.replicas) leads_slices_ = groups.replicas->rank() == 0;
     if (groups.stage) leads_stage_ = groups.stage->rank() == 0;
     if (ranks_->pieces().front().values.scalar_type() == at::kHalf) loss_scale_.emplace();
@@ -271,7 +272,9 @@ Result<StepOutput> Trainer::attempt(StepInput const& input) {
 Result<void> Trainer::shrink(StepInput const& input) {
     auto const& recompute = objective_->recompute_choice();
     bool const can_recompute = recompute && *recompute != plan::RecomputeChoice::full();
-    auto const shortage = answer_to(lacked_.value_or(""), input.micro_batch_size, can_recompute);
+    std::string const lacked = lacked_.value_or("");
+    auto const shortage = guarded_ ? answer_to(lacked, input.micro_batch_size, can_recompute)
+                                   : MemoryShortage{lacked, input.micro_batch_size, 0, false};
     if (input.on_shortage) input.on_shortage(shortage);
     if (shortage.next == 0)
         return Error{Errc::out_of_memory, lacked_.value_or("another rank ran out of memory")};

@@ -127,6 +127,7 @@ private:
     std::shared_ptr<SequenceRanks> network_;              // with stages_: ranks of the network
     bool leads_slices_ = true, leads_stage_ = true;       // bring those that are not trained
     MemoryGuard guard_;
+    bool guarded_ = true;                // debug.memory_guard
     std::optional<std::string> lacked_;  // in the passes of this attempt: what the allocator said
     AdamW optimizer_;                    // of the pieces of this rank
     Ema ema_;

@@ -73,6 +73,11 @@ inline constexpr std::array kFaultRows{
     SchemaRow{.section = "debug", .key = "bucket_schedule",
               .doc = "\"original\": ranks draw buckets of unequal cost, as Open-Sora does.",
               .choices = "balanced|original"},
+    SchemaRow{.section = "debug", .key = "attention",
+              .doc = "\"unfused\": keeps all scores, as Open-Sora without flash attention.",
+              .choices = "fused|unfused"},
+    SchemaRow{.section = "debug", .key = "memory_guard",
+              .doc = "false: a pass that does not fit into memory ends the run."},
 };
 // clang-format on
 

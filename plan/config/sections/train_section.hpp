@@ -24,11 +24,14 @@ struct TrainSection {
 struct DebugSection {
     std::string collectives = "bucketed", bucket_schedule = "balanced";
     std::string frame_mask_rule = "osora";
+    std::string attention = "fused";
+    bool memory_guard = true;
 };
 
 BOOST_DESCRIBE_STRUCT(TrainSection, (),
                       (steps, seed, log_every, deterministic, self_check, timesteps, timestep_shift,
                        frame_masks))
-BOOST_DESCRIBE_STRUCT(DebugSection, (), (collectives, bucket_schedule, frame_mask_rule))
+BOOST_DESCRIBE_STRUCT(DebugSection, (),
+                      (collectives, bucket_schedule, frame_mask_rule, attention, memory_guard))
 
 }  // namespace osora::plan

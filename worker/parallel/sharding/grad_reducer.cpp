@@ -1,6 +1,7 @@
 #include "worker/parallel/sharding/grad_reducer.hpp"
 
 #include "base/check.hpp"
+#include "worker/memory/out_of_memory.hpp"
 #include "worker/parallel/sharding/gradient_norm.hpp"
 #include "worker/parallel/step_collectives.hpp"
 
@@ -141,6 +142,7 @@ void GradReducer::Impl::start_full_buckets() {
         while (started < buckets.size() && buckets[started].missing == 0 && failure.empty())
             start(started);
     } catch (std::exception const& error) {
+        if (is_out_of_memory(error)) throw;
         failure = error.what();
     }
 }
@@ -155,6 +157,7 @@ void GradReducer::Impl::reduce_one_by_one() {
         }
         collectives->barrier();
     } catch (std::exception const& error) {
+        if (is_out_of_memory(error)) throw;
         failure = error.what();
     }
 }
@@ -172,6 +175,7 @@ Result<void> GradReducer::Impl::wait() {
             at::NoGradGuard const no_grad;
             if (!results.empty()) results[b].copy_(pieces[b]);
         } catch (std::exception const& error) {
+            if (is_out_of_memory(error)) throw;
             failure = error.what();
         }
     }
@@ -222,10 +226,10 @@ void GradReducer::begin_step() {
 void GradReducer::begin(BackwardPass const& pass) {
     OSORA_CHECK(!impl_->active, "finish() ends what begin() started");
     if (!pass.last) return;
+    impl_->scale_tensor = at::scalar_tensor(pass.scale, at::kDouble);  // may fail: nothing began
     impl_->active = true;
     impl_->scale = pass.scale;
     impl_->started = 0;
-    impl_->scale_tensor = at::scalar_tensor(pass.scale, at::kDouble);
     for (auto& slot : impl_->slots) slot.ready = false;
     for (auto& bucket : impl_->buckets) bucket.missing = bucket.parameters;
 }

@@ -4,6 +4,7 @@
 #include "worker/parallel/sharding/sharded_parameters.hpp"
 
 #include "base/check.hpp"
+#include "worker/memory/out_of_memory.hpp"
 #include "worker/parallel/sharding/gradient_norm.hpp"
 #include "worker/parallel/with_peers.hpp"
 
@@ -34,10 +35,11 @@ void ShardedParameters::begin_step() {
 void ShardedParameters::begin(BackwardPass const& pass) {
     OSORA_CHECK(!active_, "finish() ends what begin() started");
     // In stage 1 earlier passes accumulate in autograd's own gradients.
-    active_ = pass.last || options_.zero_stage > 1;
+    bool const reduces = pass.last || options_.zero_stage > 1;
+    if (reduces) scale_ = at::scalar_tensor(pass.scale, at::kDouble);  // may fail: nothing began
+    active_ = reduces;
     last_pass_ = pass.last;
     if (!active_) return;
-    scale_ = at::scalar_tensor(pass.scale, at::kDouble);
     started_ = 0;
     std::ranges::fill(missing_, std::size_t{0});
     for (Slot& slot : slots_) {
@@ -133,9 +135,8 @@ Result<void> ShardedParameters::finish() {
         while (!in_flight_.empty()) finish_oldest();
         finish_sums();
         if (is_per_parameter()) collectives_.barrier();
-    } catch (c10::OutOfMemoryError const&) {
-        throw;
     } catch (std::exception const& error) {
+        if (is_out_of_memory(error)) throw;
         std::string const why = error.what();
         return Error{Errc::unreachable,
                      "reduce_scatter of gradients: " + why.substr(0, why.find('\n'))};

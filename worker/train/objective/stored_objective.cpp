@@ -97,8 +97,8 @@ StoreEffect StoredObjective::measure(MicroBatch const& batch) {
 at::Tensor StoredObjective::loss(MicroBatch const& batch) {
     bool const due = checked_step_ < 0 || step_ >= checked_step_ + settings_.check_every;
     if (settings_.lossy && due) {
-        checked_step_ = step_;
         effect_ = measure(batch);
+        checked_step_ = step_;  // not if that ran out of memory: the step is tried again
     }
     at::Tensor loss = stored_loss(batch);
     ++micro_batch_;
