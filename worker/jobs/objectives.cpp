@@ -93,6 +93,13 @@ struct NetworkParts {
     SharedRecompute const& recompute;
 };
 
+/// Pipeline stages have the blocks that the plan has counted for them.
+LayerRanks layers_of(plan::WorkerJob const& job, NetworkParts const& parts) {
+    LayerRanks layers = parts.groups.layers();
+    if (layers.stages) layers.run_ends = job.plan.chosen.run_ends;
+    return layers;
+}
+
 Result<Stdit3Training> stdit_training(plan::WorkerJob const& job, plan::ModelShape const& shape) {
     Stdit3Training training;
     training.flow = flow_of(job, shape);
@@ -106,7 +113,7 @@ Result<std::unique_ptr<Objective>> stdit3_objective(plan::WorkerJob const& job,
                                                     NetworkParts const& parts) {
     OSORA_TRY(auto const config, stdit3_config(parts.shape));
     OSORA_TRY(auto training, stdit_training(job, parts.shape));
-    Stdit3 model(config, options_of(job, parts.device), parts.groups.layers());
+    Stdit3 model(config, options_of(job, parts.device), layers_of(job, parts));
     model.initialise(training.seed);
     OSORA_TRY(auto weights, first_weights(job, parts.notices));
     if (!weights.empty()) {
@@ -122,7 +129,7 @@ Result<std::unique_ptr<Objective>> stdit2_objective(plan::WorkerJob const& job,
                                                     NetworkParts const& parts) {
     OSORA_TRY(auto const config, stdit2_config(parts.shape));
     OSORA_TRY(auto training, stdit_training(job, parts.shape));
-    Stdit2 model(config, options_of(job, parts.device), parts.groups.layers());
+    Stdit2 model(config, options_of(job, parts.device), layers_of(job, parts));
     model.initialise(training.seed);
     OSORA_TRY(auto weights, first_weights(job, parts.notices));
     if (!weights.empty()) {
@@ -144,7 +151,7 @@ Result<std::unique_ptr<Objective>> mmdit_objective(plan::WorkerJob const& job,
     training.caption_drop_prob = job.config.text.drop_prob.value_or(kMmditDropProb);
     training.text_tokens = parts.shape.text_tokens;
     OSORA_TRY(training.null, cached_null(job, parts.shape));
-    Mmdit model(config, options_of(job, parts.device), parts.groups.layers());
+    Mmdit model(config, options_of(job, parts.device), layers_of(job, parts));
     model.initialise(training.seed);
     OSORA_TRY(auto const weights, first_weights(job, parts.notices));
     OSORA_TRY_VOID(load_network(model.parameters(), weights, job));

@@ -4,7 +4,9 @@
 #include "worker/model/pipeline_stage.hpp"
 #include "worker/model/token_ranks.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace osora::worker {
 
@@ -12,8 +14,9 @@ struct LayerRanks {
     /// Each has slices of the blocks' linear layers (tensor parallel).
     std::shared_ptr<TokenRanks> linears = nullptr;
     /// Each has some of the blocks (pipeline parallel). forward() of all but the last returns the
-    /// scalar of to_next().
+    /// scalar of StageLink::send().
     std::shared_ptr<StageRanks> stages = nullptr;
+    std::vector<std::int64_t> run_ends = {};  // of their blocks (StageCut); empty: equally many
 };
 
 }  // namespace osora::worker
