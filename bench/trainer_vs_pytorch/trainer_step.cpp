@@ -1,11 +1,13 @@
 // osora's side of the comparison with PyTorch: runs training steps of an STDiT3 on demand.
 // compare.py drives it over stdin; pytorch_step.py speaks the same protocol:
 //   "loss BUCKET"    -> {"loss":, "grad_norm":} of the stored inputs with the stored weights
-//   "step BUCKET N"  -> {"wall_s":, "cpu_s":, "exposed_s":, "loss":} of N whole training steps
+//   "step BUCKET N"  -> {"wall_s":, "cpu_s":, "exposed_s":, "compute_s":, "loss":} of N whole
+//                       training steps; compute_s: forward and backward without waiting
 //   "memory -"       -> {"peak_bytes":} of this process so far
 // trainer_step --model tiny|288x2|... --dump FILE writes weights and inputs; then
 // --model M --case FILE [--rank R --world W --host H --port P] [--zero STAGE] [--bucket-mib N]
-// [--reduce-dtype fp32|bf16] [--tp N] [--pp N] [--samples N] [--micro N].
+// [--reduce-dtype fp32|bf16] [--tp N] [--pp N] [--virtual N] [--samples N] [--micro N].
+#include "plan/layout/stage_cut.hpp"
 #include "worker/model/stdit/stdit3.hpp"
 #include "worker/model/weights/safetensors.hpp"
 #include "worker/parallel/own_address.hpp"
@@ -23,6 +25,7 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -43,7 +46,8 @@ struct Setup {
 };
 
 /// "tiny": stdit3-tiny with the buckets of examples/demo.toml, and larger images. "WIDTHxPAIRS":
-/// latents, and heads and captions as STDiT3-XL/2 has them.
+/// latents, and heads and captions as STDiT3-XL/2 has them; "WIDTHxPAIRScN": captions of N
+/// channels.
 Setup setup_of(std::string const& model) {
     if (model == "tiny") {
         return {stdit3_config("stdit3-tiny").value(),
@@ -55,6 +59,8 @@ Setup setup_of(std::string const& model) {
     auto const x = model.find('x');
     setup.config.hidden_size = std::stoll(model.substr(0, x));
     setup.config.depth = std::stoll(model.substr(x + 1));
+    if (auto const c = model.find('c'); c != model.npos)
+        setup.config.caption_channels = std::stoll(model.substr(c + 1));
     setup.config.num_heads = setup.config.hidden_size / 72;
     setup.config.pred_sigma = false;
     setup.buckets = {{"16x16x8", {2, 4, 8, 16, 16}}, {"32x32x1", {2, 4, 1, 32, 32}}};
@@ -64,7 +70,7 @@ Setup setup_of(std::string const& model) {
 struct Options {
     std::string model = "tiny", dump, input;
     int rank = 0, world_size = 1, port = 0, zero_stage = 0, bucket_mib = 1;
-    int tp_size = 1, pp_size = 1;
+    int tp_size = 1, pp_size = 1, virtual_stages = 1;
     std::int64_t samples = 0, micro_batch_size = 0;  // of a step, of a pass; 0: the stored ones
     std::string reduce_dtype;
     std::string host = "127.0.0.1";  // of rank 0
@@ -103,6 +109,23 @@ plan::WorkerJob job_of(Options const& options) {
     return job;
 }
 
+/// As the planner cuts it for the first bucket.
+std::vector<std::int64_t> run_ends(Setup const& setup, int runs) {
+    plan::ModelShape shape;
+    std::ranges::copy(setup.config.patch_size, shape.patch_size.begin());
+    shape.in_channels = static_cast<int>(setup.config.in_channels);
+    shape.text_tokens = static_cast<int>(setup.config.model_max_length);
+    shape.hidden = static_cast<int>(setup.config.hidden_size);
+    shape.depth = static_cast<int>(setup.config.depth);
+    shape.heads = static_cast<int>(setup.config.num_heads);
+    shape.caption_channels = static_cast<int>(setup.config.caption_channels);
+    shape.pred_sigma = setup.config.pred_sigma;
+    auto const& x = setup.buckets.begin()->second;
+    plan::BucketKey const key{static_cast<int>(x[3]), static_cast<int>(x[4]),
+                              static_cast<int>(x[2])};
+    return plan::run_ends(plan::model_work(shape, {&key, 1}), runs);
+}
+
 /// Training steps as the train job does them, on stored samples.
 class Bench {
 public:
@@ -120,9 +143,14 @@ public:
                 inputs_[name] = tensor.clone();  // the mapped file goes
             }
         }
-        auto const groups =
-            split_ranks(group, {.tp_size = options.tp_size, .pp_size = options.pp_size}).value();
-        Stdit3 model(setup_.config, {}, groups.layers());
+        auto const groups = split_ranks(group, {.tp_size = options.tp_size,
+                                                .pp_size = options.pp_size,
+                                                .virtual_stages = options.virtual_stages})
+                                .value();
+        LayerRanks layers = groups.layers();
+        if (layers.stages)
+            layers.run_ends = run_ends(setup_, options.pp_size * options.virtual_stages);
+        Stdit3 model(setup_.config, {}, layers);
         model.parameters().load(weights_).value();
         Stdit3Training training;
         training.caption_drop_prob = 0;
@@ -157,12 +185,14 @@ public:
             auto const output = trainer_->step(input_of(bucket)).value();
             sum.loss = output.loss;
             sum.exposed_comm_s += output.exposed_comm_s;
+            sum.forward_s += output.forward_s + output.backward_s;
         }
         std::chrono::duration<double> const wall_s = std::chrono::steady_clock::now() - wall;
         double const cpu_s = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC;
         return fmt::format(
-            R"({{"wall_s": {:.6f}, "cpu_s": {:.6f}, "exposed_s": {:.6f}, "loss": {:.6f}}})",
-            wall_s.count(), cpu_s, sum.exposed_comm_s, sum.loss);
+            R"({{"wall_s": {:.6f}, "cpu_s": {:.6f}, "exposed_s": {:.6f}, "compute_s": {:.6f}, )"
+            R"("loss": {:.6f}}})",
+            wall_s.count(), cpu_s, sum.exposed_comm_s, sum.forward_s, sum.loss);
     }
 
 private:
@@ -211,6 +241,7 @@ Options parse(int argc, char** argv) {
         if (key == "--zero") options.zero_stage = std::stoi(argv[i + 1]);
         if (key == "--tp") options.tp_size = std::stoi(argv[i + 1]);
         if (key == "--pp") options.pp_size = std::stoi(argv[i + 1]);
+        if (key == "--virtual") options.virtual_stages = std::stoi(argv[i + 1]);
         if (key == "--samples") options.samples = std::stoll(argv[i + 1]);
         if (key == "--micro") options.micro_batch_size = std::stoll(argv[i + 1]);
         if (key == "--bucket-mib") options.bucket_mib = std::stoi(argv[i + 1]);
