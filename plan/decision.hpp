@@ -29,6 +29,9 @@ struct LayoutPlan {
     int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1;
     int virtual_stages = 1;  // number of block groups on each pipeline stage
     [[nodiscard]] int ranks() const { return tp_size * pp_size * sp_size * dp_size; }
+    /// Of each run of blocks, the end (layout/stage_cut); run i is on stage i modulo pp_size.
+    /// Empty: pp_size is 1, or an old plan: runs have equally many blocks.
+    std::vector<std::int64_t> run_ends = {};
     std::string sp_kind = {};  // ulysses | ring; empty: sp_size is 1, or an old plan: ulysses
     int zero_stage = 0;
     int shard_size = 0;  // ranks that share what ZeRO divides; 0: all
@@ -95,10 +98,10 @@ BOOST_DESCRIBE_STRUCT(BucketPlan, (),
                        global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib, compute_s,
                        optimizer_s))
 BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
-                      (tp_size, pp_size, sp_size, dp_size, virtual_stages, sp_kind, zero_stage,
-                       shard_size, recompute, activation_store, precision, grad_bucket_mib,
-                       reduce_dtype, num_workers, prefetch_factor, threads_per_rank,
-                       vae_micro_batch_size, vae_micro_frame_size, buckets))
+                      (tp_size, pp_size, sp_size, dp_size, virtual_stages, run_ends, sp_kind,
+                       zero_stage, shard_size, recompute, activation_store, precision,
+                       grad_bucket_mib, reduce_dtype, num_workers, prefetch_factor,
+                       threads_per_rank, vae_micro_batch_size, vae_micro_frame_size, buckets))
 BOOST_DESCRIBE_STRUCT(Prediction, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
                        peak_memory_gib, peak_bucket, host_memory_gib, samples_per_s, clips,

@@ -2,6 +2,7 @@
 #include "plan/memory.hpp"
 
 #include "base/text/units.hpp"
+#include "plan/layout/stage_cut.hpp"
 #include "plan/model/model_cost.hpp"
 #include "plan/model/model_description.hpp"
 #include "plan/model/trained_parameters.hpp"
@@ -16,9 +17,9 @@ namespace {
 /// (worker/train/optimizer.cpp).
 constexpr std::int64_t kUpdateGroup = std::int64_t{64} << 20;
 
-/// Number of parameters of a rank: outside the blocks, in its stage's blocks without their shared
-/// linear layers, and in its slices of those. They are divided among all ranks, among those of the
-/// stage, and among a tp_size-th of these.
+/// Number of parameters of a rank: those that all ranks have (without a pipeline), those that the
+/// ranks of its stage have without their shared linear layers, and its slices of those. They are
+/// divided among all ranks, among those of the stage, and among a tp_size-th of these.
 struct Numbers {
     std::int64_t common = 0, blocks = 0, slices = 0;
     [[nodiscard]] std::int64_t all() const { return common + blocks + slices; }
@@ -32,31 +33,13 @@ std::int64_t divided_up(std::int64_t value, std::int64_t parts) {
 struct Shards {
     MemoryQuery const& query;
 
-    /// `outside`: parameters that are not in blocks; `in_blocks` of the first stage's blocks,
-    /// `shared` of these in linear layers that tensor parallel ranks share.
-    [[nodiscard]] Numbers of_rank(std::int64_t outside, std::int64_t in_blocks,
-                                  std::int64_t shared) const {
-        Numbers own{outside, in_blocks - shared, divided_up(shared, query.tp_size)};
-        if (query.tp_size == 1) own = {outside, in_blocks, 0};
-        if (query.pp_size == 1) return {own.common + own.blocks, 0, own.slices};
-        return own;
-    }
-    /// Of the first stage, which has one block more than others if they do not divide evenly, and
-    /// in MMDiT the double blocks, which are larger.
-    [[nodiscard]] BlockParameters first_stage(BlockParameters const& all) const {
-        if (query.pp_size == 1) return all;
-        std::int64_t const blocks = query.shape.blocks();
-        std::int64_t const here = divided_up(blocks, query.pp_size);
-        if (query.shape.family == ModelFamily::mmdit) {
-            ModelShape first = query.shape;
-            first.depth = static_cast<int>(std::min<std::int64_t>(first.depth, here));
-            first.single_depth = static_cast<int>(here - first.depth);
-            return parameters_of_blocks(first, query.freeze);
-        }
-        return {.all = all.all * here / blocks,
-                .trained = all.trained * here / blocks,
-                .shared = all.shared * here / blocks,
-                .shared_trained = all.shared_trained * here / blocks};
+    /// `all` parameters of the rank's stage, `shared` of these in linear layers that tensor
+    /// parallel ranks share.
+    [[nodiscard]] Numbers of_rank(std::int64_t all, std::int64_t shared) const {
+        bool const slices = query.tp_size > 1;
+        std::int64_t const whole = all - (slices ? shared : 0);
+        std::int64_t const sliced = slices ? divided_up(shared, query.tp_size) : 0;
+        return query.pp_size == 1 ? Numbers{whole, 0, sliced} : Numbers{0, whole, sliced};
     }
     /// Bytes of what ranks share from this stage on, with `bytes` per parameter.
     [[nodiscard]] std::int64_t part(int stage, std::int64_t bytes, Numbers const& whole) const {
@@ -111,14 +94,30 @@ struct Shards {
     }
 };
 
+/// A rank's part of the model: a pipeline's stage, or all of it.
+struct OfStage {
+    int stage = 0;
+    BlockParameters parameters = {};
+    std::vector<BlockSpan> spans = {};  // empty: all blocks
+};
+
 /// Bytes of the pass of a micro-batch.
 struct Pass {
     std::int64_t activations = 0, inputs = 0;
     [[nodiscard]] std::int64_t total() const { return activations + inputs; }
 };
 
+/// Micro-batches of its blocks that stage `stage` keeps: as many as it is ahead of its gradients
+/// (worker/train/pass_order). With virtual stages each pass keeps a part of a micro-batch
+/// (arXiv 2205.05198).
+double kept_micro_batches(MemoryQuery const& query, int stage) {
+    int const pp = query.pp_size, virtual_stages = query.virtual_stages;
+    if (virtual_stages == 1) return pp - stage;
+    return (2.0 * (pp - 1 - stage) + (virtual_stages - 1) * pp + 1) / virtual_stages;
+}
+
 /// The larger of the two peaks: in backward, and when forward ends.
-Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice) {
+Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice, OfStage const& of) {
     int const bytes_per_value = query.precision == "fp32" ? 4 : 2;
     SampleCost const sample =
         sample_cost(query.shape, query.bucket,
@@ -127,15 +126,11 @@ Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice) {
                      .lora_rank = query.lora_rank,
                      .exchanges = query.sp_size > 1 && query.sp_kind == SpKind::ulysses,
                      .one_sample = query.micro_batch_size == 1,
-                     .stages = query.pp_size});
-    // The first stage holds activations of pp_size micro-batches of its blocks; more with virtual
-    // stages (arXiv 2205.05198).
-    double const held = query.virtual_stages == 1
-                            ? 1
-                            : 1 + (query.pp_size - 1.0) / (query.pp_size * query.virtual_stages);
+                     .spans = of.spans,
+                     .micro_batches = kept_micro_batches(query, of.stage)});
     double const samples = query.micro_batch_size;
     double const here = samples * activation_share(query.shape, query.tp_size) / query.sp_size;
-    double const saved = held * static_cast<double>(sample.saved_bytes);
+    auto const saved = static_cast<double>(sample.saved_bytes);
     double const latent = samples * static_cast<double>(sample.latent_bytes);
     auto const pass = [](double activations, double inputs) {
         return Pass{static_cast<std::int64_t>(activations), static_cast<std::int64_t>(inputs)};
@@ -155,23 +150,17 @@ Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice) {
     return forward.total() > backward.total() ? forward : backward;
 }
 
-}  // namespace
-
-RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constants) {
+RankMemory memory_of(MemoryQuery const& query, OfStage const& of,
+                     MemoryConstants const& constants) {
     constexpr std::int64_t kFloat = 4;
     bool const low = query.precision != "fp32";
     std::int64_t const bytes = low ? 2 : kFloat;
     Shards const shards{query};
-    BlockParameters const blocks = parameters_of_blocks(query.shape, query.freeze);
-    BlockParameters const first = shards.first_stage(blocks);
-    std::int64_t const outside = parameter_count(query.shape).parameters +
-                                 adapter_parameters(query.shape, query.lora_rank) - blocks.all;
-    Numbers const model = shards.of_rank(outside, first.all, first.shared);
-    std::int64_t const all_trained = trained_parameters(query.shape, query.lora_rank, query.freeze);
+    Numbers const model = shards.of_rank(
+        of.parameters.all + adapter_parameters(query.shape, query.lora_rank), of.parameters.shared);
     Numbers const trained =
-        query.lora_rank > 0
-            ? Numbers{all_trained, 0, 0}
-            : shards.of_rank(all_trained - blocks.trained, first.trained, first.shared_trained);
+        query.lora_rank > 0 ? Numbers{adapter_parameters(query.shape, query.lora_rank), 0, 0}
+                            : shards.of_rank(of.parameters.trained, of.parameters.shared_trained);
     RankMemory memory;
     memory.process_bytes = query.gpu ? constants.gpu_context_bytes : constants.cpu_process_bytes;
     memory.parameter_bytes = bytes * (model.all() - trained.all()) + shards.part(3, bytes, trained);
@@ -185,11 +174,11 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
     memory.is_sharded =
         query.tp_size > 1 || query.pp_size > 1 || (query.zero_stage > 0 && query.ranks() > 1);
     memory.saved_parameter_bytes = shards.part(1, bytes, model);
-    Pass pass = pass_of(query, query.activations);
+    Pass pass = pass_of(query, query.activations, of);
     if (is_lossy(query.activations.store, query.precision)) {
         // Once in a while gradients are compared with exact ones (worker/train/objective).
         pass.activations += std::min(kCheckedGradientBytes, bytes * trained.all());
-        Pass const exact = pass_of(query, {.recompute = "full", .store = "none"});
+        Pass const exact = pass_of(query, {.recompute = "full", .store = "none"}, of);
         if (exact.total() > pass.total()) pass = exact;
     }
     memory.activation_bytes = pass.activations;
@@ -198,6 +187,31 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
         shards.communication_bytes(bytes, trained, memory.activation_bytes);
     memory.update_bytes = low ? kFloat * std::min(shards.part(1, 1, trained), kUpdateGroup) : 0;
     return memory;
+}
+
+}  // namespace
+
+RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constants) {
+    int const stages = query.pp_size;
+    if (stages == 1) {
+        OfStage whole{.parameters = parameters_of_blocks(query.shape, query.freeze)};
+        OuterParameters const outer = outer_parameters(query.shape, query.freeze);
+        whole.parameters.all += outer.first + outer.last;
+        whole.parameters.trained += outer.first_trained + outer.last_trained;
+        return memory_of(query, whole, constants);
+    }
+    auto const ends =
+        ends_or(query.run_ends, query.shape, query.bucket, stages * query.virtual_stages);
+    auto const parameters = parameters_of_stages(query.shape, query.freeze, ends, stages);
+    RankMemory largest;
+    for (int stage = 0; stage < stages; ++stage) {
+        RankMemory const memory = memory_of(query,
+                                            {stage, parameters[static_cast<std::size_t>(stage)],
+                                             spans_of_stage(ends, stages, stage)},
+                                            constants);
+        if (memory.total_bytes() > largest.total_bytes()) largest = memory;
+    }
+    return largest;
 }
 
 std::int64_t allocated_within(std::int64_t resident_bytes, MemoryConstants const& constants) {

@@ -3,6 +3,7 @@
 
 #include "base/text/units.hpp"
 #include "plan/buckets/assign.hpp"
+#include "plan/layout/stage_cut.hpp"
 #include "plan/model/trained_model.hpp"
 
 #include <fmt/format.h>
@@ -117,6 +118,15 @@ Result<BucketKey> bucket_key(BucketSection const& bucket, ModelShape const& shap
                        shape.pixel_multiple());
 }
 
+namespace {
+
+std::vector<std::int64_t> ends_of(PlanContext const& context) {
+    return run_ends(model_work(context.shape, context.keys),
+                    context.pp_size * context.virtual_stages);
+}
+
+}  // namespace
+
 Result<PlanContext> plan_context(PlanRequest const& request) {
     PlanContext context;
     context.config = request.config;
@@ -160,7 +170,6 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
             facts > 0 ? static_cast<double>(facts) : request.config.memory.gpu_memory_gib * kGiB;
         context.gpu_bytes = static_cast<std::int64_t>(constants.usable_share * bytes);
     }
-    int const nodes = request.config.resources.nodes;
     add_network(context, request);
     context.past_errors = request.past_errors;
     if (!request.measured_passes.empty()) {
@@ -174,13 +183,14 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
                                  context.calibration);
     }
     context.nominal_gpu = request.nominal_gpu;
-    context.network_known = nodes < 2 || context.network.has_value();
+    context.network_known = request.config.resources.nodes < 2 || context.network.has_value();
     std::int64_t const largest = request.clips ? request.clips->clip_pixels_max : 0;
     context.clip_pixels_max = largest > 0 ? largest : kUnknownClipPixels;
     context.clips = shares_by_keep_prob(request.config, context.shape);
     for (std::size_t i = 0; i < request.config.bucket.size(); ++i) {
         OSORA_TRY_VOID(add_bucket(context, request, i));
     }
+    if (context.pp_size > 1) context.run_ends = ends_of(context);
     bool const any = std::ranges::any_of(context.clips, [](double clips) { return clips > 0; });
     if (!any && !context.clips.empty()) {
         return Error{Errc::not_found, "no clip of the manifest fits a bucket: make one smaller"};

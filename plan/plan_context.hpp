@@ -34,6 +34,7 @@ struct PlanContext {
     int tp_size = 1;                            // of them, that share linear layers
     int pp_size = 1;                            // of them, that share blocks
     int virtual_stages = 1;                     // block groups of each of these
+    std::vector<std::int64_t> run_ends;         // of these groups (layout/stage_cut)
     int cores = 1;                              // of all nodes
     std::optional<std::int64_t> settled_batch;  // approximate, for the first bucket
     bool gpu = false;

@@ -40,6 +40,7 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
     layout.sp_size = context.sp_size;
     if (context.sp_size > 1) layout.sp_kind = name_of(context.sp_kind);
     layout.virtual_stages = context.virtual_stages;
+    layout.run_ends = context.run_ends;
     layout.zero_stage = context.zero_stage;
     layout.shard_size = context.zero_stage > 0 ? context.shard_size : 0;
     layout.precision = context.precision;

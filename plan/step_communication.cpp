@@ -1,6 +1,7 @@
 #include "plan/step_communication.hpp"
 
 #include "base/text/units.hpp"
+#include "plan/layout/stage_cut.hpp"
 #include "plan/model/model_cost.hpp"
 #include "plan/model/trained_parameters.hpp"
 
@@ -69,8 +70,16 @@ struct SummedPart {
     double numbers = 0;  // of this rank
     GroupPlace place;
 };
-/// As worker/parallel/sharding/layer_parallel cuts them: what every rank has, what the ranks of a
-/// stage have, and slices of linear layers.
+/// Of the stage that trains most, or of the whole network.
+BlockParameters largest_stage(StepQuery const& query) {
+    auto const ends =
+        ends_or(query.run_ends, query.shape, query.bucket, query.pp_size * query.virtual_stages);
+    return std::ranges::max(parameters_of_stages(query.shape, query.freeze, ends, query.pp_size),
+                            {}, &BlockParameters::trained);
+}
+
+/// As worker/parallel/sharding/layer_parallel cuts them: what every rank of a stage has, and slices
+/// of linear layers.
 std::vector<SummedPart> summed_parts(StepQuery const& query) {
     auto const all =
         static_cast<double>(trained_parameters(query.shape, query.lora_rank, query.freeze));
@@ -80,13 +89,10 @@ std::vector<SummedPart> summed_parts(StepQuery const& query) {
     int const ranks = query.ranks(), tp = query.tp_size, pp = query.pp_size;
     if (query.zero_stage > 0 && query.shards() < ranks) return {{all, group(query.shards(), 1)}};
     if (tp * pp == 1 || query.lora_rank > 0) return {{all, group(ranks, 1)}};
-    BlockParameters const blocks = parameters_of_blocks(query.shape, query.freeze);
-    auto const in_blocks = static_cast<double>(blocks.trained);
-    double const sliced = tp > 1 ? static_cast<double>(blocks.shared_trained) : 0;
-    double const of_stage = pp > 1 ? in_blocks - sliced : 0;
-    return {{all - of_stage - sliced, group(ranks, 1)},
-            {of_stage / pp, group(ranks / pp, 1)},
-            {sliced / tp / pp, group(ranks / (tp * pp), tp)}};
+    BlockParameters const of_rank = largest_stage(query);
+    double const sliced = tp > 1 ? static_cast<double>(of_rank.shared_trained) : 0;
+    return {{static_cast<double>(of_rank.trained) - sliced, group(ranks / pp, 1)},
+            {sliced / tp, group(ranks / (tp * pp), tp)}};
 }
 
 }  // namespace
@@ -99,10 +105,9 @@ double trained_numbers(StepQuery const& query) {
     auto const all =
         static_cast<double>(trained_parameters(query.shape, query.lora_rank, query.freeze));
     if (query.tp_size * query.pp_size == 1 || query.lora_rank > 0) return all;
-    BlockParameters const blocks = parameters_of_blocks(query.shape, query.freeze);
-    auto const in_blocks = static_cast<double>(blocks.trained);
-    auto const shared = static_cast<double>(blocks.shared_trained);
-    return all - in_blocks + (in_blocks - shared + shared / query.tp_size) / query.pp_size;
+    BlockParameters const of_rank = largest_stage(query);
+    auto const shared = static_cast<double>(of_rank.shared_trained);
+    return static_cast<double>(of_rank.trained) - shared + shared / query.tp_size;
 }
 
 namespace {
@@ -205,9 +210,14 @@ double stage_transfer_s(StepQuery const& query, Calibration const& calibration) 
                           (shape.family == ModelFamily::mmdit ? shape.text_tokens : 0);
     double const bytes = query.micro_batch_size * tokens / (query.sp_size * query.tp_size) *
                          shape.hidden * value_bytes(query);
-    double const within = core_sharing(query) * all_reduce_s(calibration.all_reduce, 2, bytes);
-    if (query.network == nullptr || !query.stages_cross_nodes()) return within;
-    return std::max(within, query.network->messages_s(bytes, query.ranks_per_node));
+    // Conditions follow the tokens in a message of their own, whole on each rank.
+    double const conditions = condition_values(shape, query.micro_batch_size) * value_bytes(query);
+    auto const message_s = [&](double size) {
+        double const within = core_sharing(query) * all_reduce_s(calibration.all_reduce, 2, size);
+        if (query.network == nullptr || !query.stages_cross_nodes()) return within;
+        return std::max(within, query.network->messages_s(size, query.ranks_per_node));
+    };
+    return message_s(bytes) + message_s(conditions);
 }
 
 double all_reduce_s(AllReduceFit const& fit, int ranks, double bytes) {

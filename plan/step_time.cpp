@@ -5,6 +5,7 @@
 #include "base/robust.hpp"
 #include "base/text/units.hpp"
 #include "plan/earlier/measured_pass.hpp"
+#include "plan/layout/stage_cut.hpp"
 #include "plan/model/model_cost.hpp"
 #include "plan/model/trained_parameters.hpp"
 #include "plan/step_communication.hpp"
@@ -82,6 +83,15 @@ std::optional<StepQuery> query_of(ModelStep const& measured, bool gpu) {
                      .gpu = gpu};
 }
 
+/// The share of a pass that the stage with the most work has: the others wait for it.
+double largest_share(StepQuery const& query) {
+    if (query.pp_size == 1) return 1;
+    ModelWork const work = model_work(query.shape, {&query.bucket, 1});
+    auto const ends =
+        ends_or(query.run_ends, query.shape, query.bucket, query.pp_size * query.virtual_stages);
+    return std::ranges::max(stage_shares(work, ends, query.pp_size));
+}
+
 double optimizer_s(StepQuery const& query, Calibration const& calibration) {
     // Norm reads g; AdamW reads p, g, m, v and writes p, m, v; the average reads p, a, writes a;
     // with other ranks gradients are copied to buckets and back. Below fp32 g also becomes fp32,
@@ -90,7 +100,9 @@ double optimizer_s(StepQuery const& query, Calibration const& calibration) {
     bool const low = size < 4;
     int const passes_fp32 = 7 + 3 + (low ? 1 + 1 : 0);
     int const passes_low = 1 + (query.ranks() > 1 ? 4 : 0) + (low ? 1 + 1 : 0);
-    double const share = query.zero_stage > 0 ? query.shards() : 1;
+    // Of what a stage trains, only its ranks have parts.
+    double const share =
+        query.zero_stage > 0 ? static_cast<double>(query.shards()) / query.pp_size : 1;
     double const bytes = (4 * passes_fp32 / share + size * passes_low) * trained_numbers(query);
     double const launches = 3 * static_cast<double>(parameter_count(query.shape).tensors);
     return bytes / (calibration.memory_bandwidth_gbps * 1e9) +
@@ -160,7 +172,8 @@ StepTime step_time(StepQuery const& query, Calibration const& calibration) {
         query.pp_size;
     auto const factors =
         query.measured == nullptr ? PassCorrection::Factors() : query.measured->factors(query);
-    double const pass_s = factors.pass * slower * pass_time_s(query, calibration) / query.pp_size;
+    double const pass_s =
+        factors.pass * slower * pass_time_s(query, calibration) * largest_share(query);
     StepTime time;
     time.compute_s = query.grad_accum_steps * pass_s;
     // The first micro-batch passes through all stages before the last stage begins, and back.

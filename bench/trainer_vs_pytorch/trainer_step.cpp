@@ -2,12 +2,14 @@
 // compare.py drives it over stdin; pytorch_step.py speaks the same protocol:
 //   "loss BUCKET"    -> {"loss":, "grad_norm":} of the stored inputs with the stored weights
 //   "step BUCKET N"  -> {"wall_s":, "cpu_s":, "exposed_s":, "loss":} of N whole training steps;
-//                       here also {"forward_s":, "backward_s":, "others_cpu_s":}, the last of all
-//                       threads but the one that computes: with one thread those of Gloo
+//                       here also {"forward_s":, "backward_s":, "others_cpu_s":}: without waiting,
+//                       and of all threads but the one that computes: with one thread Gloo's
 //   "memory -"       -> {"peak_bytes":} of this process so far
 // trainer_step --model tiny|288x2|... --dump FILE writes weights and inputs; then
 // --model M --case FILE [--rank R --world W --host H --port P] [--zero STAGE] [--bucket-mib N]
-// [--reduce-dtype fp32|bf16] [--overlap 0|1] [--tp N] [--pp N] [--samples N] [--micro N].
+// [--reduce-dtype fp32|bf16] [--overlap 0|1] [--tp N] [--pp N] [--virtual N] [--samples N]
+// [--micro N].
+#include "plan/layout/stage_cut.hpp"
 #include "worker/model/stdit/stdit3.hpp"
 #include "worker/model/weights/safetensors.hpp"
 #include "worker/parallel/own_address.hpp"
@@ -25,6 +27,7 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <ctime>
 #include <fstream>
@@ -45,7 +48,8 @@ struct Setup {
 };
 
 /// "tiny": stdit3-tiny with the buckets of examples/demo.toml, and larger images. "WIDTHxPAIRS":
-/// latents, and heads and captions as STDiT3-XL/2 has them.
+/// latents, and heads and captions as STDiT3-XL/2 has them; "WIDTHxPAIRScN": captions of N
+/// channels.
 Setup setup_of(std::string const& model) {
     if (model == "tiny") {
         return {stdit3_config("stdit3-tiny").value(),
@@ -57,6 +61,8 @@ Setup setup_of(std::string const& model) {
     auto const x = model.find('x');
     setup.config.hidden_size = std::stoll(model.substr(0, x));
     setup.config.depth = std::stoll(model.substr(x + 1));
+    if (auto const c = model.find('c'); c != model.npos)
+        setup.config.caption_channels = std::stoll(model.substr(c + 1));
     setup.config.num_heads = setup.config.hidden_size / 72;
     setup.config.pred_sigma = false;
     setup.buckets = {{"16x16x8", {2, 4, 8, 16, 16}}, {"32x32x1", {2, 4, 1, 32, 32}}};
@@ -66,7 +72,7 @@ Setup setup_of(std::string const& model) {
 struct Options {
     std::string model = "tiny", dump, input;
     int rank = 0, world_size = 1, port = 0, zero_stage = 0, bucket_mib = 1;
-    int tp_size = 1, pp_size = 1;
+    int tp_size = 1, pp_size = 1, virtual_stages = 1;
     bool overlap = true;
     std::int64_t samples = 0, micro_batch_size = 0;  // of a step, of a pass; 0: the stored ones
     std::string reduce_dtype;
@@ -114,6 +120,23 @@ double cpu_time(clockid_t clock) {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
+/// As the planner cuts it for the first bucket.
+std::vector<std::int64_t> run_ends(Setup const& setup, int runs) {
+    plan::ModelShape shape;
+    std::ranges::copy(setup.config.patch_size, shape.patch_size.begin());
+    shape.in_channels = static_cast<int>(setup.config.in_channels);
+    shape.text_tokens = static_cast<int>(setup.config.model_max_length);
+    shape.hidden = static_cast<int>(setup.config.hidden_size);
+    shape.depth = static_cast<int>(setup.config.depth);
+    shape.heads = static_cast<int>(setup.config.num_heads);
+    shape.caption_channels = static_cast<int>(setup.config.caption_channels);
+    shape.pred_sigma = setup.config.pred_sigma;
+    auto const& x = setup.buckets.begin()->second;
+    plan::BucketKey const key{static_cast<int>(x[3]), static_cast<int>(x[4]),
+                              static_cast<int>(x[2])};
+    return plan::run_ends(plan::model_work(shape, {&key, 1}), runs);
+}
+
 /// Training steps as the train job does them, on stored samples.
 class Bench {
 public:
@@ -131,9 +154,14 @@ public:
                 inputs_[name] = tensor.clone();  // the mapped file goes
             }
         }
-        auto const groups =
-            split_ranks(group, {.tp_size = options.tp_size, .pp_size = options.pp_size}).value();
-        Stdit3 model(setup_.config, {}, groups.layers());
+        auto const groups = split_ranks(group, {.tp_size = options.tp_size,
+                                                .pp_size = options.pp_size,
+                                                .virtual_stages = options.virtual_stages})
+                                .value();
+        LayerRanks layers = groups.layers();
+        if (layers.stages)
+            layers.run_ends = run_ends(setup_, options.pp_size * options.virtual_stages);
+        Stdit3 model(setup_.config, {}, layers);
         model.parameters().load(weights_).value();
         Stdit3Training training;
         training.caption_drop_prob = 0;
@@ -229,6 +257,7 @@ Options parse(int argc, char** argv) {
         if (key == "--overlap") options.overlap = std::stoi(argv[i + 1]) != 0;
         if (key == "--tp") options.tp_size = std::stoi(argv[i + 1]);
         if (key == "--pp") options.pp_size = std::stoi(argv[i + 1]);
+        if (key == "--virtual") options.virtual_stages = std::stoi(argv[i + 1]);
         if (key == "--samples") options.samples = std::stoll(argv[i + 1]);
         if (key == "--micro") options.micro_batch_size = std::stoll(argv[i + 1]);
         if (key == "--bucket-mib") options.bucket_mib = std::stoi(argv[i + 1]);

@@ -79,6 +79,7 @@ json::value plan_value(std::optional<db::PlanRecord> const& plan) {
     return json::object{{"tp_size", layout.tp_size},
                         {"pp_size", layout.pp_size},
                         {"sp_size", layout.sp_size},
+                        {"sp_kind", layout.sp_kind},
                         {"dp_size", layout.dp_size},
                         {"zero_stage", layout.zero_stage},
                         {"shard_size", layout.shard_size},

@@ -42,7 +42,10 @@ std::string layout_line(RunReport const& report) {
     }
     for (auto const& [name, size] :
          {std::pair{"tp", layout.tp_size}, {"sp", layout.sp_size}, {"pp", layout.pp_size}}) {
-        if (size > 1) text += fmt::format(" · {} {}", name, size);
+        if (size < 2) continue;
+        text += fmt::format(" · {} {}", name, size);
+        bool const has_kind = std::string_view(name) == "sp" && !layout.sp_kind.empty();
+        if (has_kind) text += " " + layout.sp_kind;
     }
     text += fmt::format(" · dp {}", layout.dp_size);
     if (layout.zero_stage > 0) text += fmt::format(" · ZeRO-{}", layout.zero_stage);

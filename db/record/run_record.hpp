@@ -61,7 +61,8 @@ struct PlannedBucket {
 };
 struct PlannedLayout {
     int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1, zero_stage = 0;
-    int shard_size = 0;  // ranks that share what ZeRO divides; 0: all
+    int shard_size = 0;   // ranks that share what ZeRO divides; 0: all
+    std::string sp_kind;  // ulysses, ring; empty: no ranks share tokens
     std::string recompute, activation_store;
     int num_workers = 0, threads_per_rank = 0;
     std::vector<PlannedBucket> buckets;
@@ -79,8 +80,8 @@ BOOST_DESCRIBE_STRUCT(PlannedBucket, (),
                       (resolution, num_frames, height, width, micro_batch_size, grad_accum_steps,
                        global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib))
 BOOST_DESCRIBE_STRUCT(PlannedLayout, (),
-                      (tp_size, pp_size, sp_size, dp_size, zero_stage, shard_size, recompute,
-                       activation_store, num_workers, threads_per_rank, buckets))
+                      (tp_size, pp_size, sp_size, dp_size, zero_stage, shard_size, sp_kind,
+                       recompute, activation_store, num_workers, threads_per_rank, buckets))
 BOOST_DESCRIBE_STRUCT(PlannedFigures, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
                        peak_memory_gib, host_memory_gib, samples_per_s))

@@ -22,7 +22,7 @@ CREATE VIEW v_run AS SELECT
   m.data_share, m.comm_share, m.wait_share, m.loss_first, m.loss_last,
   nullif(m.rss_bytes,0) AS rss_bytes,
   nullif(m.peak_allocated_bytes,0) AS peak_allocated_bytes,
-  p.tp_size, p.pp_size, p.sp_size, p.dp_size, p.zero_stage, p.shard_size, p.recompute,
+  p.tp_size, p.pp_size, p.sp_size, p.sp_kind, p.dp_size, p.zero_stage, p.shard_size, p.recompute,
   (SELECT value FROM fp_item WHERE fp_id=r.fp_software AND key='osora.commit') AS osora_commit,
   datetime(r.submitted_us/1000000,'unixepoch') AS submitted_utc,
   (coalesce(r.ended_us,r.last_us)-r.submitted_us)/1e6 AS wall_s,

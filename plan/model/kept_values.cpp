@@ -190,22 +190,26 @@ KeptBytes kept_bytes(ModelShape const& shape, KeptQuery const& query) {
     // A first block that nothing trained precedes keeps no values for its norm's gradient.
     double const first = query.lora_rank > 0 && shape.family != ModelFamily::mmdit ? value : 0;
     double peak = 0, until = 0;
-    std::int64_t whole = recompute.first_blocks;
-    std::int64_t left = (shape.blocks() + query.stages - 1) / query.stages;
+    auto const spans =
+        query.spans.empty() ? std::vector<BlockSpan>{{0, shape.blocks()}} : query.spans;
+    std::int64_t begin = 0;
     for (Blocks const& each : blocks_of(shape, query)) {
-        std::int64_t const count = std::min(each.count, left);
+        BlockSpan const kind{begin, begin + each.count};
+        begin = kind.end;
+        std::int64_t count = 0, again = 0;
+        for (BlockSpan const& span : spans) {
+            count += span.common(kind);
+            again += BlockSpan{span.begin, std::min(span.end, recompute.first_blocks)}.common(kind);
+        }
         if (count == 0) continue;
-        left -= count;
         double const gradients = (each.keeps.gradients + floats) * value;
         BlockBytes const stored = bytes_of(shape, each.keeps, query);
-        std::int64_t const again = std::clamp<std::int64_t>(whole, 0, count);
-        whole -= again;
-        double const inputs = query.stages * static_cast<double>(again) * stored.input;
+        double const inputs = query.micro_batches * static_cast<double>(again) * stored.input;
         // The input of the block that is recomputed is one of its values.
         double const recomputed = bytes_of(shape, each.keeps, plain).all - value;
         double const waits = (each.keeps.output + (stores ? 1 : 0)) * value;
         if (again > 0) peak = std::max(peak, until + inputs + recomputed + gradients + waits);
-        auto const rest = static_cast<double>(query.stages * (count - again));
+        double const rest = query.micro_batches * static_cast<double>(count - again);
         double const kept = recompute.attention ? stored.without_attention : stored.all;
         until += inputs + rest * kept;
         double const attention = recompute.attention ? work.attention * value : 0;

@@ -5,6 +5,8 @@
 #include "plan/activation_choice.hpp"
 #include "plan/model/model_description.hpp"
 
+#include <vector>
+
 namespace osora::plan {
 
 struct KeptQuery {
@@ -14,8 +16,10 @@ struct KeptQuery {
     bool one_frame = false;   // of tokens: attention over frames passes its values on
     bool exchanges = false;   // ranks share the tokens of a sample, and exchange them for heads
     bool one_sample = false;  // of a micro-batch: parts of its tensors need no copies
-    /// The blocks of the first of so many stages, which keeps so many micro-batches.
-    int stages = 1;
+    /// Of a pipeline's stage: its blocks (empty: all of them), and the number of micro-batches that
+    /// it keeps, virtual stages counted as parts of one.
+    std::vector<BlockSpan> spans = {};
+    double micro_batches = 1;
 };
 
 /// Bytes per token.

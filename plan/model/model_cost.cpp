@@ -3,6 +3,7 @@
 #include "plan/model/model_cost.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace osora::plan {
 namespace {
@@ -33,12 +34,16 @@ double mmdit_flops(ModelShape const& shape, SampleCost const& cost) {
     return shape.blocks() * tokens * (linear + 4 * c * tokens);
 }
 
-/// Captions as STDiT's blocks read them, and their keys and values in each.
+/// Captions as STDiT's blocks read them, and their keys and values in each. A pipeline's stage
+/// also keeps what it sends on.
 double caption_bytes(ModelShape const& shape, KeptQuery const& kept) {
     if (shape.family == ModelFamily::mmdit) return 0;  // tokens like others
-    double const blocks =
-        checked_recompute(kept.activations.recompute).first_blocks > 0 ? 0 : shape.blocks();
-    return (1 + 2 * blocks) * shape.text_tokens * shape.hidden * kept.bytes_per_value;
+    std::int64_t blocks = kept.spans.empty() ? shape.blocks() : 0;
+    for (BlockSpan const& span : kept.spans) blocks += span.end - span.begin;
+    if (checked_recompute(kept.activations.recompute).first_blocks > 0) blocks = 0;
+    double const read = kept.spans.empty() ? 1 : 2;
+    return kept.micro_batches * (read + 2 * static_cast<double>(blocks)) * shape.text_tokens *
+           shape.hidden * kept.bytes_per_value;
 }
 
 }  // namespace
@@ -93,6 +98,42 @@ SampleCost sample_cost(ModelShape const& shape, BucketKey const& key, KeptQuery 
     return cost;
 }
 
+PartFlops part_flops(ModelShape const& shape, BucketKey const& key) {
+    TokenGrid const grid = token_grid(dit_sizes(shape), key);
+    double const c = shape.hidden, text = shape.text_tokens;
+    auto const frames = static_cast<double>(grid.frames);
+    auto const per_frame = static_cast<double>(grid.per_frame);
+    bool const joint = shape.family == ModelFamily::mmdit;
+    double const image = frames * per_frame, tokens = image + (joint ? text : 0);
+    // As forward_flops() of buckets/cost.hpp, stdit2_flops() and mmdit_flops() sum them.
+    auto const block = [&](double projections, double keys) {
+        double const linear = 2 * (projections + 2 * shape.mlp_ratio) * c * c;
+        return tokens * (linear + 4 * c * keys) + (joint ? 0 : 4 * c * c * text);
+    };
+    PartFlops parts;
+    for (int i = 0; i < shape.blocks(); ++i) {
+        switch (shape.family) {
+            case ModelFamily::stdit3:
+                parts.blocks.push_back(block(6, (i % 2 == 0 ? per_frame : frames) + text));
+                break;
+            case ModelFamily::stdit2:
+                parts.blocks.push_back(block(10, per_frame + frames + text));
+                break;
+            case ModelFamily::mmdit:
+                parts.blocks.push_back(block(4, tokens));
+                break;
+        }
+    }
+    double const ends = 2 * c * shape.patch_volume();
+    double const from_input = 2.0 / 3 * 2 * c * text * shape.caption_channels;
+    double const vectors = joint ? 2 * c * (2 * c + 256 + shape.pooled_channels)
+                                 : 2 * c * (4 * c + 512) + 2 * c * 6 * c;
+    parts.first = 2.0 / 3 * image * ends * shape.in_channels + from_input +
+                  (joint ? 0 : 2 * c * c * text) + vectors;
+    parts.last = image * ends * shape.out_channels() + (joint ? 4 * c * c : 0);
+    return parts;
+}
+
 double activation_share(ModelShape const& shape, int tp_size) {
     // Inputs of qkv, the query of cross attention and fc1; in MMDiT of qkv and the MLP.
     double const read = shape.family == ModelFamily::mmdit    ? 2
@@ -100,6 +141,15 @@ double activation_share(ModelShape const& shape, int tp_size) {
                                                               : 3;
     double const whole = read / kept_values(shape, {});
     return whole + (1 - whole) / tp_size;
+}
+
+double condition_values(ModelShape const& shape, int samples) {
+    // Rows of hidden values: t, and what t_block and t_block_temp make of it; MMDiT: the vector.
+    int const times = shape.family == ModelFamily::mmdit    ? 1
+                      : shape.family == ModelFamily::stdit2 ? 1 + 6 + 3
+                                                            : 1 + 6;
+    int const text = shape.family == ModelFamily::mmdit ? 0 : shape.text_tokens;
+    return static_cast<double>(samples) * (text + times) * shape.hidden;
 }
 
 double recomputed_share(ModelShape const& shape, SampleCost const& cost,

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace osora::plan {
 
@@ -40,9 +41,23 @@ struct SampleCost {
 [[nodiscard]] SampleCost sample_cost(ModelShape const& shape, BucketKey const& key,
                                      KeptQuery const& kept = {});
 
+/// FLOPs of a sample's forward pass in the embedders (captions, patches, times), in each block, and
+/// in the final layer. Blocks, patches and final layer are the forward_flops of sample_cost(). What
+/// embeds input counts two thirds: its backward pass needs no gradient of that.
+struct PartFlops {
+    double first = 0;
+    std::vector<double> blocks;
+    double last = 0;
+};
+[[nodiscard]] PartFlops part_flops(ModelShape const& shape, BucketKey const& key);
+
 /// The share of a sample's activation memory on each of `tp_size` ranks: everything is divided
 /// except inputs of linear layers, which each rank has whole.
 [[nodiscard]] double activation_share(ModelShape const& shape, int tp_size);
+
+/// Number of values that every block reads beside the tokens of a micro-batch, which pipeline
+/// stages send on: embedded captions (STDiT, of all text tokens), embedded times and modulation.
+[[nodiscard]] double condition_values(ModelShape const& shape, int samples);
 
 /// FLOPs of a training step over those of its forward pass, without recomputation.
 inline constexpr double kTrainingFactor = 3;

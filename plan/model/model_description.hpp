@@ -4,6 +4,7 @@
 
 #include "base/result.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string>
@@ -50,6 +51,15 @@ struct ModelShape {
     [[nodiscard]] std::array<int, 3> rope_axes() const;
     /// Heights and widths of samples, in pixels, must be multiples of it.
     [[nodiscard]] int pixel_multiple() const { return vae.spatial * patch_size[1]; }
+};
+
+/// Blocks [begin, end) in the order of a forward pass.
+struct BlockSpan {
+    std::int64_t begin = 0, end = 0;
+    /// Number of blocks that are also in `other`.
+    [[nodiscard]] std::int64_t common(BlockSpan const& other) const {
+        return std::max<std::int64_t>(0, std::min(end, other.end) - std::max(begin, other.begin));
+    }
 };
 
 /// Learned tensors of one part; the sums are the content of a checkpoint, without buffers.

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -121,10 +123,27 @@ std::int64_t frozen_parameters(ModelShape const& shape, std::vector<std::string>
 
 namespace {
 
-BlockParameters sum_of_blocks(ModelShape const& shape, std::vector<std::string> const& freeze) {
+/// Its place in the order of a forward pass; none: the part is outside the blocks.
+std::optional<std::int64_t> block_of(ModelShape const& shape, std::string_view part) {
+    constexpr std::string_view kBlocks = "blocks.";
+    auto const at = part.find(kBlocks);
+    if (at == part.npos) return {};
+    std::int64_t index = 0;
+    std::from_chars(part.data() + at + kBlocks.size(), part.data() + part.size(), index);
+    if (part.starts_with("single_")) return shape.depth + index;
+    if (part.starts_with("spatial_")) return 2 * index;
+    return part.starts_with("temporal_") ? 2 * index + 1 : index;
+}
+
+BlockParameters sum_of_blocks(ModelShape const& shape, std::vector<std::string> const& freeze,
+                              std::vector<BlockSpan> const& spans) {
     BlockParameters sum;
     for (ModelPart const& part : model_parts(shape)) {
-        if (part.name.find("blocks.") == std::string::npos) continue;
+        auto const block = block_of(shape, part.name);
+        if (!block || std::ranges::none_of(spans, [&](BlockSpan const& span) {
+                return span.begin <= *block && *block < span.end;
+            }))
+            continue;
         sum.all += part.parameters;
         sum.shared += part.shared;
         if (is_frozen(part, freeze)) continue;
@@ -138,20 +157,43 @@ BlockParameters sum_of_blocks(ModelShape const& shape, std::vector<std::string> 
 
 BlockParameters parameters_of_blocks(ModelShape const& shape,
                                      std::vector<std::string> const& freeze) {
-    if (!freeze.empty()) return sum_of_blocks(shape, freeze);
+    return parameters_of_blocks(shape, freeze, {{0, shape.blocks()}});
+}
+
+BlockParameters parameters_of_blocks(ModelShape const& shape,
+                                     std::vector<std::string> const& freeze,
+                                     std::vector<BlockSpan> const& spans) {
+    if (!freeze.empty()) return sum_of_blocks(shape, freeze, spans);
     // Blocks of a kind are alike: counts one of each, because the planner calls this often.
     ModelShape one = shape;
     one.depth = 1;
-    one.single_depth = 0;
-    BlockParameters const block = sum_of_blocks(one, {});
-    std::int64_t all = shape.depth * block.all, shared = shape.depth * block.shared;
-    if (shape.single_depth > 0) {
-        one.single_depth = 1;
-        BlockParameters const with_single = sum_of_blocks(one, {});
-        all += shape.single_depth * (with_single.all - block.all);
-        shared += shape.single_depth * (with_single.shared - block.shared);
+    one.single_depth = shape.single_depth > 0 ? 1 : 0;
+    std::int64_t const blocks = shape.blocks();
+    BlockSpan const single{blocks - shape.single_depth, blocks};
+    std::int64_t all = 0, shared = 0;
+    BlockParameters const of_first = sum_of_blocks(one, {}, {{0, 1}});
+    BlockParameters of_single;
+    if (shape.single_depth > 0) of_single = sum_of_blocks(one, {}, {{1, 2}});
+    for (BlockSpan const& span : spans) {
+        std::int64_t const singles = span.common(single);
+        std::int64_t const others = span.common({0, single.begin});
+        all += others * of_first.all + singles * of_single.all;
+        shared += others * of_first.shared + singles * of_single.shared;
     }
     return {.all = all, .trained = all, .shared = shared, .shared_trained = shared};
+}
+
+OuterParameters outer_parameters(ModelShape const& shape, std::vector<std::string> const& freeze) {
+    ModelShape outer = shape;
+    outer.depth = outer.single_depth = 0;
+    OuterParameters sum;
+    for (ModelPart const& part : model_parts(outer)) {
+        bool const last = part.name.starts_with("final_layer.");
+        (last ? sum.last : sum.first) += part.parameters;
+        if (!is_frozen(part, freeze))
+            (last ? sum.last_trained : sum.first_trained) += part.parameters;
+    }
+    return sum;
 }
 
 std::int64_t trained_parameters(ModelShape const& shape, int lora_rank,

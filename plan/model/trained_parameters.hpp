@@ -33,6 +33,19 @@ struct BlockParameters {
 [[nodiscard]] BlockParameters parameters_of_blocks(ModelShape const& shape,
                                                    std::vector<std::string> const& freeze);
 
+/// Of these blocks alone.
+[[nodiscard]] BlockParameters parameters_of_blocks(ModelShape const& shape,
+                                                   std::vector<std::string> const& freeze,
+                                                   std::vector<BlockSpan> const& spans);
+
+/// Outside the blocks: of the embedders, and of the final layer.
+struct OuterParameters {
+    std::int64_t first = 0, first_trained = 0;
+    std::int64_t last = 0, last_trained = 0;
+};
+[[nodiscard]] OuterParameters outer_parameters(ModelShape const& shape,
+                                               std::vector<std::string> const& freeze);
+
 /// With lora_rank > 0 only adapters.
 [[nodiscard]] std::int64_t trained_parameters(ModelShape const& shape, int lora_rank,
                                               std::vector<std::string> const& freeze);

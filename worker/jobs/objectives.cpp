@@ -55,14 +55,6 @@ at::TensorOptions options_of(plan::WorkerJob const& job, Device const& device) {
     return at::TensorOptions(scalar_type_of(job.plan.chosen.precision)).device(device.torch());
 }
 
-/// What ranks will divide (ZeRO) gets its memory as it is divided (make_data_parallel).
-LayerRanks layers_of(plan::WorkerJob const& job, RankGroups const& groups) {
-    LayerRanks layers = groups.layers();
-    layers.delays_memory =
-        job.plan.chosen.zero_stage > 0 && groups.all && groups.all->world_size() > 1;
-    return layers;
-}
-
 /// model.init, as tensors; none when it is empty.
 Result<std::vector<NamedTensor>> first_weights(plan::WorkerJob const& job, Notices& notices) {
     if (job.config.model.init.empty()) return std::vector<NamedTensor>();
@@ -101,6 +93,16 @@ struct NetworkParts {
     SharedRecompute const& recompute;
 };
 
+/// What ranks will divide (ZeRO) gets its memory as it is divided (make_data_parallel). Pipeline
+/// stages have the blocks that the plan has counted for them.
+LayerRanks layers_of(plan::WorkerJob const& job, NetworkParts const& parts) {
+    LayerRanks layers = parts.groups.layers();
+    layers.delays_memory =
+        job.plan.chosen.zero_stage > 0 && parts.groups.all && parts.groups.all->world_size() > 1;
+    if (layers.stages) layers.run_ends = job.plan.chosen.run_ends;
+    return layers;
+}
+
 Result<Stdit3Training> stdit_training(plan::WorkerJob const& job, plan::ModelShape const& shape) {
     Stdit3Training training;
     training.flow = flow_of(job, shape);
@@ -114,7 +116,7 @@ Result<std::unique_ptr<Objective>> stdit3_objective(plan::WorkerJob const& job,
                                                     NetworkParts const& parts) {
     OSORA_TRY(auto const config, stdit3_config(parts.shape));
     OSORA_TRY(auto training, stdit_training(job, parts.shape));
-    Stdit3 model(config, options_of(job, parts.device), layers_of(job, parts.groups));
+    Stdit3 model(config, options_of(job, parts.device), layers_of(job, parts));
     model.initialise(training.seed);
     OSORA_TRY(auto weights, first_weights(job, parts.notices));
     if (!weights.empty()) {
@@ -130,7 +132,7 @@ Result<std::unique_ptr<Objective>> stdit2_objective(plan::WorkerJob const& job,
                                                     NetworkParts const& parts) {
     OSORA_TRY(auto const config, stdit2_config(parts.shape));
     OSORA_TRY(auto training, stdit_training(job, parts.shape));
-    Stdit2 model(config, options_of(job, parts.device), layers_of(job, parts.groups));
+    Stdit2 model(config, options_of(job, parts.device), layers_of(job, parts));
     model.initialise(training.seed);
     OSORA_TRY(auto weights, first_weights(job, parts.notices));
     if (!weights.empty()) {
@@ -152,7 +154,7 @@ Result<std::unique_ptr<Objective>> mmdit_objective(plan::WorkerJob const& job,
     training.caption_drop_prob = job.config.text.drop_prob.value_or(kMmditDropProb);
     training.text_tokens = parts.shape.text_tokens;
     OSORA_TRY(training.null, cached_null(job, parts.shape));
-    Mmdit model(config, options_of(job, parts.device), layers_of(job, parts.groups));
+    Mmdit model(config, options_of(job, parts.device), layers_of(job, parts));
     model.initialise(training.seed);
     OSORA_TRY(auto const weights, first_weights(job, parts.notices));
     OSORA_TRY_VOID(load_network(model.parameters(), weights, job));

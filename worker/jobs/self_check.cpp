@@ -60,6 +60,7 @@ std::vector<std::string> known_prefixes(std::vector<std::string> const& prefixes
 plan::WorkerJob reduced(plan::WorkerJob job, plan::ModelShape const& shape) {
     auto& chosen = job.plan.chosen;
     reduce_depth(job.config.model, shape, chosen.pp_size * chosen.virtual_stages);
+    chosen.run_ends.clear();  // of all blocks
     job.config.model.init.clear();
     job.config.text.embeddings.clear();
     job.config.optim.grad_clip = AutoOr<double>{0.0};

@@ -24,6 +24,14 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
     return (a + b - 1) / b;
 }
 
+/// (B, L) bool: which tokens of y (B, 1, L, C) the mask keeps; it may repeat over the batch.
+at::Tensor used_tokens(at::Tensor const& y, at::Tensor const& mask) {
+    std::int64_t const batch = y.size(0), tokens = y.size(2);
+    OSORA_CHECK(mask.device().is_cpu(), "the text mask stays on the host: its lengths are read");
+    OSORA_CHECK_EQ(batch % mask.size(0), 0);
+    return mask.reshape({mask.size(0), tokens}).ne(0).repeat({batch / mask.size(0), 1});
+}
+
 }  // namespace
 
 TokenGrid token_grid(Stdit3Config const& config, at::Tensor const& x) {
@@ -82,28 +90,35 @@ CaptionEmbed::CaptionEmbed(Parameters& parameters, Stdit3Config const& config)
                                   {config.model_max_length, config.caption_channels},
                                   TensorKind::buffer)) {}
 
+PackedText CaptionEmbed::lengths(at::Tensor const& y, at::Tensor const& mask) const {
+    if (!y.defined()) return {{}, {null_caption.size(0)}, true};
+    OSORA_CHECK_EQ(y.dim(), 4);
+    std::int64_t const batch = y.size(0), tokens = y.size(2);
+    OSORA_CHECK_LE(tokens, null_caption.size(0));
+    if (!mask.defined())
+        return {{}, std::vector<std::int64_t>(static_cast<std::size_t>(batch), tokens), false};
+    at::Tensor const counts = used_tokens(y, mask).sum(1);
+    auto const* first = counts.const_data_ptr<std::int64_t>();
+    return {{}, std::vector<std::int64_t>(first, first + batch), false};
+}
+
 PackedText CaptionEmbed::operator()(at::Tensor const& y, at::Tensor const& mask,
                                     at::Tensor const& drop) const {
-    if (!y.defined()) return {projection(null_caption), {null_caption.size(0)}, true};
-    OSORA_CHECK_EQ(y.dim(), 4);
-    std::int64_t const batch = y.size(0);
-    std::int64_t const tokens = y.size(2);
-    OSORA_CHECK_LE(tokens, null_caption.size(0));
+    PackedText text = lengths(y, mask);
+    if (text.shared) {
+        text.tokens = projection(null_caption);
+        return text;
+    }
+    std::int64_t const batch = y.size(0), tokens = y.size(2);
     at::Tensor captions = y.to(null_caption.scalar_type());
     if (drop.defined())
         captions =
             at::where(drop.view({batch, 1, 1, 1}), null_caption.narrow(0, 0, tokens), captions);
-    at::Tensor const rows = projection(captions.reshape({batch * tokens, y.size(3)}));
-    if (!mask.defined())
-        return {rows, std::vector<std::int64_t>(static_cast<std::size_t>(batch), tokens), false};
-    OSORA_CHECK(mask.device().is_cpu(), "the text mask stays on the host: its lengths are read");
-    OSORA_CHECK_EQ(batch % mask.size(0), 0);
-    at::Tensor const used =
-        mask.reshape({mask.size(0), tokens}).ne(0).repeat({batch / mask.size(0), 1});
-    at::Tensor const counts = used.sum(1);
-    auto const* first = counts.const_data_ptr<std::int64_t>();
-    at::Tensor const index = used.view({-1}).nonzero().view({-1}).to(rows.device());
-    return {rows.index_select(0, index), std::vector<std::int64_t>(first, first + batch), false};
+    text.tokens = projection(captions.reshape({batch * tokens, y.size(3)}));
+    if (!mask.defined()) return text;
+    at::Tensor const index = used_tokens(y, mask).view({-1}).nonzero().view({-1});
+    text.tokens = text.tokens.index_select(0, index.to(text.tokens.device()));
+    return text;
 }
 
 at::Tensor position_frequencies(std::int64_t hidden, at::TensorOptions const& options) {

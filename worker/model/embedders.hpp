@@ -6,6 +6,7 @@
 #include "worker/model/stdit/stdit3_config.hpp"
 
 #include <map>
+#include <numeric>
 #include <tuple>
 
 namespace osora::worker {
@@ -41,9 +42,12 @@ struct ScalarEmbed {
 
 /// Captions of a batch as packed tokens.
 struct PackedText {
-    at::Tensor tokens;                  // (sum of lengths, hidden)
-    std::vector<std::int64_t> lengths;  // per sample; one entry when `shared`
-    bool shared = false;                // all samples read the same tokens
+    at::Tensor tokens;                          // (sum of lengths, hidden)
+    std::vector<std::int64_t> lengths;          // per sample; one entry when `shared`
+    bool shared = false;                        // all samples read the same tokens
+    [[nodiscard]] std::int64_t count() const {  // of the tokens
+        return std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+    }
 };
 
 struct CaptionEmbed {
@@ -51,6 +55,8 @@ struct CaptionEmbed {
     /// y, mask, drop as in Stdit3Input.
     [[nodiscard]] PackedText operator()(at::Tensor const& y, at::Tensor const& mask,
                                         at::Tensor const& drop) const;
+    /// The same without tokens: only how many each sample has.
+    [[nodiscard]] PackedText lengths(at::Tensor const& y, at::Tensor const& mask) const;
 
     Mlp projection;
     at::Tensor null_caption;  // (model_max_length, caption_channels), a buffer

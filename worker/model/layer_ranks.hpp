@@ -4,7 +4,9 @@
 #include "worker/model/pipeline_stage.hpp"
 #include "worker/model/token_ranks.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 namespace osora::worker {
 
@@ -12,10 +14,11 @@ struct LayerRanks {
     /// Each has slices of the blocks' linear layers (tensor parallel).
     std::shared_ptr<TokenRanks> linears = nullptr;
     /// Each has some of the blocks (pipeline parallel). forward() of all but the last returns the
-    /// scalar of to_next().
+    /// scalar of StageLink::send().
     std::shared_ptr<StageRanks> stages = nullptr;
     /// Trainable tensors have no memory at first (Parameters::delay_memory).
     bool delays_memory = false;
+    std::vector<std::int64_t> run_ends = {};  // of their blocks (StageCut); empty: equally many
 };
 
 }  // namespace osora::worker

@@ -49,6 +49,9 @@ public:
     explicit Parameters(at::TensorOptions options, TensorShare share = {})
         : options_(std::move(options)), share_(share) {}
 
+    /// Of the tensors that are on this rank.
+    [[nodiscard]] at::TensorOptions const& options() const { return options_; }
+
     /// A new uninitialised tensor; names must be unique.
     at::Tensor add(std::string name, at::IntArrayRef shape,
                    TensorKind kind = TensorKind::trainable);
@@ -100,7 +103,10 @@ public:
 
     /// Where tensors added from here on are. On other ranks they have only a name and a shape, on
     /// the meta device.
-    void set_place(Place place) { place_ = place; }
+    Parameters& set_place(Place place) {
+        place_ = place;
+        return *this;
+    }
     [[nodiscard]] Place place_of(NamedTensor const& own) const;
     [[nodiscard]] bool is_here(NamedTensor const& own) const {
         return place_of(own) != Place::other_stage;

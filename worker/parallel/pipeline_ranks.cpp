@@ -1,6 +1,6 @@
-// Sends are kept until their peer must have received them: a stage has received as many
-// micro-batches as gradients have come back. Gradients are kept for as many passes as a stage may
-// lag.
+// Sends are kept until their peer must have received them: a stage has received as many tensors as
+// gradients have come back. Gradients, of tokens and of conditions, are kept for as many passes as
+// a stage may lag.
 #include "worker/parallel/pipeline_ranks.hpp"
 
 #include "worker/parallel/with_peers.hpp"
@@ -66,7 +66,7 @@ void PipelineRanks::receive_forward(at::Tensor const& into) {
 
 void PipelineRanks::send_backward(at::Tensor const& gradient) {
     send(backward_, gradient, -1);
-    finish_oldest(backward_.sent, static_cast<std::size_t>(2 * virtual_stages_ * size()));
+    finish_oldest(backward_.sent, static_cast<std::size_t>(4 * virtual_stages_ * size()));
 }
 
 void PipelineRanks::receive_backward(at::Tensor const& into) {

@@ -25,7 +25,7 @@ struct RankGroups {
     /// have the same part of each.
     std::optional<Group> shards = {}, copies = {};
 
-    [[nodiscard]] LayerRanks layers() const { return {linears, stages}; }
+    [[nodiscard]] LayerRanks layers() const { return {linears, stages, {}}; }
 };
 
 struct GroupSizes {

@@ -88,9 +88,9 @@ constexpr std::array<std::string_view, 5> kMachine{"os", "kernel", "host.", "dri
 constexpr std::array<std::string_view, 9> kCuda{"nccl",         "nccl.version",  "cuda",
                                                 "cuda.version", "cudnn",         "cudnn.version",
                                                 "torch",        "torch.version", "ofed"};
-constexpr std::array<std::string_view, 7> kLayout{
-    "parallel.tp_size", "parallel.pp_size",        "parallel.sp_size", "parallel.dp_size",
-    "resources.nodes",  "resources.gpus_per_node", "node_count"};
+constexpr std::array<std::string_view, 8> kLayout{
+    "parallel.tp_size", "parallel.pp_size", "parallel.sp_size",        "parallel.sp_kind",
+    "parallel.dp_size", "resources.nodes",  "resources.gpus_per_node", "node_count"};
 constexpr std::array<std::string_view, 4> kBatch{"batch.global_batch_size", ".micro_batch_size",
                                                  ".grad_accum_steps", "batch.min"};
 constexpr std::array<std::string_view, 3> kThreads{"threads", "resources.cpus_per_worker",

@@ -21,6 +21,7 @@ std::string layout_of(PlannedLayout const& plan) {
     };
     add("tp", plan.tp_size, 2);
     add("sp", plan.sp_size, 2);
+    if (!plan.sp_kind.empty()) text += " " + plan.sp_kind;
     add("pp", plan.pp_size, 2);
     add("dp", plan.dp_size, 2);
     add("ZeRO", plan.zero_stage, 1);

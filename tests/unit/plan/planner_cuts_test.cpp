@@ -91,6 +91,7 @@ TEST(Planner, APipelineHasItsBubble) {
     EXPECT_EQ(decision.chosen.pp_size, 2);
     EXPECT_EQ(decision.chosen.dp_size, 2);
     EXPECT_THAT(decision.reasons.front(), HasSubstr("pp 2: set by you; "));
+    EXPECT_EQ(decision.chosen.run_ends, (std::vector<std::int64_t>{2, 4}));
     EXPECT_LT(decision.predicted.peak_memory_gib, apart);
     BucketPlan const& bucket = decision.chosen.buckets[0];
     EXPECT_GT(bucket.grad_accum_steps, 1);  // so that stages have work side by side
@@ -140,6 +141,8 @@ TEST(Planner, VirtualStagesHalveTheBubble) {
     EXPECT_THAT(two.reasons.front(), HasSubstr("pp 2, virtual stages 2: set by you"));
     EXPECT_NEAR(two.predicted.bubble_s / one.predicted.bubble_s, 0.5, 0.1);
     EXPECT_LT(one.predicted.peak_memory_gib, two.predicted.peak_memory_gib);
+    EXPECT_EQ(two.chosen.run_ends, (std::vector<std::int64_t>{1, 2, 3, 4}));
+    EXPECT_TRUE(plan_of(request(1)).chosen.run_ends.empty());
 }
 
 }  // namespace

@@ -36,9 +36,11 @@ at::Tensor scalar_sinusoid(at::Tensor const& values) {
 
 /// Members are built in the order of the state dict.
 struct Mmdit::Layers {
-    Layers(Parameters& parameters, MmditConfig const& config, StageRanks const* stages)
-        : cut(stages, config.depth + config.depth_single_blocks),
-          img_in(parameters, "img_in", config.in_channels, config.hidden_size),
+    Layers(Parameters& parameters, MmditConfig const& config, LayerRanks const& sharing)
+        : cut(sharing.stages.get(), config.depth + config.depth_single_blocks, sharing.run_ends),
+          link(sharing.stages.get()),
+          img_in(parameters.set_place(cut.place_of_first()), "img_in", config.in_channels,
+                 config.hidden_size),
           time_in(parameters, "time_in", 256, config.hidden_size),
           vector_in(parameters, "vector_in", config.vec_in_dim, config.hidden_size) {
         std::int64_t const hidden = config.hidden_size;
@@ -59,13 +61,23 @@ struct Mmdit::Layers {
             enter_block();
             single_blocks.emplace_back(parameters, fmt::format("single_blocks.{}", i), config);
         }
-        parameters.set_place(Place::every_rank);
+        parameters.set_place(cut.place_of_last());
         parameters.enter_unit(++unit);
         final_linear.emplace(parameters, "final_layer.linear", hidden, config.in_channels);
         final_modulation.emplace(parameters, "final_layer.adaLN_modulation.1", hidden, 2 * hidden);
     }
 
+    /// (B, hidden): SiLU of the embedded time, pooled captions and guidance.
+    [[nodiscard]] at::Tensor condition(MmditInput const& input) const {
+        auto const dtype = img_in.weight.scalar_type();
+        at::Tensor vec = time_in(scalar_sinusoid(input.timesteps.to(dtype)));
+        if (guidance_in)
+            vec = at::add(vec, (*guidance_in)(scalar_sinusoid(input.guidance.to(dtype))));
+        return at::silu(at::add(vec, vector_in(input.y_vec.to(dtype))));
+    }
+
     StageCut cut;  // of all blocks
+    StageLink link;
     Linear img_in;
     VectorEmbed time_in, vector_in;
     std::optional<VectorEmbed> guidance_in;
@@ -82,15 +94,15 @@ Mmdit::Mmdit(MmditConfig const& config, at::TensorOptions options, LayerRanks sh
       sharing_(std::move(sharing)) {
     OSORA_CHECK(check_mmdit_config(config).has_value());
     parameters_.delay_memory(sharing_.delays_memory);
-    layers_ = std::make_unique<Layers>(parameters_, config_, sharing_.stages.get());
+    layers_ = std::make_unique<Layers>(parameters_, config_, sharing_);
 }
 Mmdit::~Mmdit() = default;
 Mmdit::Mmdit(Mmdit&&) noexcept = default;
 Mmdit& Mmdit::operator=(Mmdit&&) noexcept = default;
 
 at::Tensor Mmdit::forward(MmditInput const& input) const {
-    auto const& layers = *layers_;
-    auto const dtype = layers.img_in.weight.scalar_type();
+    auto& layers = *layers_;
+    auto const dtype = parameters_.options().dtype();
     OSORA_CHECK_EQ(input.cond.defined(), config_.cond_embed);
     OSORA_CHECK_EQ(input.guidance.defined(), config_.guidance_embed);
     auto const run = [&](at::Tensor const& x) { return own_tokens(token_ranks_.get(), x, 1); };
@@ -103,30 +115,29 @@ at::Tensor Mmdit::forward(MmditInput const& input) const {
     StageSpan const span = layers.cut.span();
     parameters_.open_unit(0);
     at::Tensor img, txt, x;  // x: text and image, from the first single block on
+    at::Tensor silu_vec;
     std::int64_t const hidden = config_.hidden_size,
                        text_tokens = own_count({linears.ranks, {linears.sequences[0]}});
-    bool const is_double = span.begin < config_.depth;
     if (span.first) {
         img = layers.img_in.over(own(input.img).to(dtype));
         if (config_.cond_embed) img = at::add(img, layers.cond_in->over(own(input.cond).to(dtype)));
+        txt = layers.txt_in->over(own(input.txt).to(dtype));
+        silu_vec = layers.condition(input);
     } else {
-        x = from_previous(*sharing_.stages, {input.img.size(0), own_count(linears), hidden},
-                          layers.img_in.weight.options().requires_grad(false));
+        std::int64_t const batch = input.img.size(0);
+        StageInput const from = layers.link.receive({batch, own_count(linears), hidden},
+                                                    {{batch, hidden}}, parameters_.options());
+        x = from.x;
+        silu_vec = from.conditions[0];
     }
-    at::Tensor vec = layers.time_in(scalar_sinusoid(input.timesteps.to(dtype)));
-    if (config_.guidance_embed)
-        vec = at::add(vec, (*layers.guidance_in)(scalar_sinusoid(input.guidance.to(dtype))));
-    vec = at::add(vec, layers.vector_in(input.y_vec.to(dtype)));
-    if (span.first) txt = layers.txt_in->over(own(input.txt).to(dtype));
-    if (x.defined() && is_double) {
+    if (x.defined() && span.begin < config_.depth) {
         auto const parts = x.split_with_sizes({text_tokens, x.size(1) - text_tokens}, 1);
         std::tie(txt, img, x) = std::tuple(parts[0], parts[1], at::Tensor());
     }
 
     at::Tensor const ids = at::cat({run(input.txt_ids), run(input.img_ids)}, 1).to(dtype);
     auto const layout = config_.use_liger_rope ? RopeLayout::halves : RopeLayout::pairs;
-    MmditConditioning const with{at::silu(vec),
-                                 axes_rope(ids, config_.axes_dim, config_.theta, layout),
+    MmditConditioning const with{silu_vec, axes_rope(ids, config_.axes_dim, config_.theta, layout),
                                  std::move(shared), std::move(linears)};
     parameters_.close_unit(0, {});
     std::int64_t const doubles = config_.depth;
@@ -146,7 +157,7 @@ at::Tensor Mmdit::forward(MmditInput const& input) const {
     if (!x.defined()) x = at::cat({txt, img}, 1);
     auto const unit = static_cast<std::size_t>(doubles + config_.depth_single_blocks) + 1;
     parameters_.open_unit(unit);
-    if (!span.last) return to_next(*sharing_.stages, x);
+    if (!span.last) return layers.link.send(x, {silu_vec});
     x = x.narrow(1, text_tokens, x.size(1) - text_tokens);
     auto const rows = (*layers.final_modulation)(with.silu_vec).unsqueeze(1).chunk(2, -1);
     at::Tensor const out = layers.final_linear->over(modulated(x, rows[0], rows[1].add(1)));

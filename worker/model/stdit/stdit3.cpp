@@ -16,16 +16,22 @@ namespace osora::worker {
 
 /// Members are built in the order of the forward pass, which is the order of the parameters.
 struct Stdit3::Layers {
-    Layers(Parameters& parameters, Stdit3Config const& config, StageRanks const* stages)
-        : x_embedder(parameters, config),
+    Layers(Parameters& parameters, Stdit3Config const& config, LayerRanks const& sharing)
+        : cut(sharing.stages.get(), 2 * config.depth, sharing.run_ends),
+          link(sharing.stages.get()),
+          x_embedder(parameters.set_place(cut.place_of_first()), config),
           t_embedder(parameters, "t_embedder", config.hidden_size),
           fps_embedder(parameters, "fps_embedder", config.hidden_size),
           t_block(parameters, "t_block.1", config.hidden_size, 6 * config.hidden_size),
           y_embedder(parameters, config),
-          rope_freqs(parameters.add("rope.freqs", {config.head_dim() / 2}, TensorKind::frozen)),
-          cut(stages, 2 * config.depth),
+          rope_freqs(rope_of(parameters, config)),
           blocks(make_blocks(parameters, config, cut)),
           final_layer(parameters, config) {}
+
+    static at::Tensor rope_of(Parameters& parameters, Stdit3Config const& config) {
+        return parameters.set_place(Place::every_rank)
+            .add("rope.freqs", {config.head_dim() / 2}, TensorKind::frozen);
+    }
 
     static std::vector<Block> make_blocks(Parameters& parameters, Stdit3Config const& config,
                                           StageCut const& cut) {
@@ -39,17 +45,49 @@ struct Stdit3::Layers {
                                     temporal);
             }
         }
-        parameters.set_place(Place::every_rank);
+        parameters.set_place(cut.place_of_last());
         parameters.enter_unit(1 + blocks.size());
         return blocks;
     }
 
+    /// Captions (sum of lengths, hidden); of the time, and with x_mask of time 0: the embedding
+    /// (B, hidden) and t_block of it (B, 6 hidden).
+    [[nodiscard]] std::vector<at::Tensor> conditions(Stdit3Input const& input) const {
+        // The model's dtype rounds the timestep before the sinusoid, but not fps.
+        at::Tensor const timestep = input.timestep.to(rope_freqs.scalar_type());
+        std::int64_t const batch = timestep.size(0);
+        at::Tensor fps = fps_embedder(input.fps);
+        OSORA_CHECK_EQ(batch % fps.size(0), 0);
+        if (fps.size(0) != batch) fps = fps.repeat({batch / fps.size(0), 1});
+        std::vector<at::Tensor> made{y_embedder(input.y, input.y_mask, input.drop).tokens};
+        auto const add_time = [&](at::Tensor const& time) {
+            at::Tensor const t = at::add(t_embedder(time), fps);
+            made.push_back(t);
+            made.push_back(t_block(at::silu(t)));
+        };
+        add_time(timestep);
+        if (input.x_mask.defined()) add_time(at::zeros_like(timestep));
+        return made;
+    }
+
+    [[nodiscard]] std::vector<StageLink::Sizes> condition_sizes(Stdit3Input const& input) const {
+        std::int64_t const batch = input.timestep.size(0), hidden = t_block.weight.size(1);
+        std::vector<StageLink::Sizes> sizes{
+            {y_embedder.lengths(input.y, input.y_mask).count(), hidden}};
+        for (int time = 0; time < (input.x_mask.defined() ? 2 : 1); ++time) {
+            sizes.push_back({batch, hidden});
+            sizes.push_back({batch, 6 * hidden});
+        }
+        return sizes;
+    }
+
+    StageCut cut;  // of the blocks
+    StageLink link;
     PatchEmbed x_embedder;
     ScalarEmbed t_embedder, fps_embedder;
     Linear t_block;
     CaptionEmbed y_embedder;
     at::Tensor rope_freqs;      // (head_dim / 2)
-    StageCut cut;               // of the blocks
     std::vector<Block> blocks;  // spatial, temporal, spatial, ...
     FinalLayer final_layer;
     PositionTable positions;
@@ -61,7 +99,7 @@ Stdit3::Stdit3(Stdit3Config const& config, at::TensorOptions options, LayerRanks
       sharing_(std::move(sharing)) {
     OSORA_CHECK(check_stdit3_config(config).has_value());
     parameters_.delay_memory(sharing_.delays_memory);
-    layers_ = std::make_unique<Layers>(parameters_, config_, sharing_.stages.get());
+    layers_ = std::make_unique<Layers>(parameters_, config_, sharing_);
 }
 Stdit3::~Stdit3() = default;
 Stdit3::Stdit3(Stdit3&&) noexcept = default;
@@ -69,7 +107,7 @@ Stdit3& Stdit3::operator=(Stdit3&&) noexcept = default;
 
 at::Tensor Stdit3::forward(Stdit3Input const& input) const {
     auto& layers = *layers_;
-    auto const dtype = layers.t_block.weight.scalar_type();
+    auto const options = parameters_.options();
     auto const grid = token_grid(config_, input.x);
     std::int64_t const hidden = config_.hidden_size;
     OSORA_CHECK_EQ(input.timestep.size(0), grid.batch);
@@ -77,43 +115,40 @@ at::Tensor Stdit3::forward(Stdit3Input const& input) const {
 
     StageSpan const span = layers.cut.span();
     parameters_.open_unit(0);
-    // Times. The model's dtype rounds the timestep before the sinusoid, but not fps.
-    at::Tensor const timestep = input.timestep.to(dtype);
-    at::Tensor fps = layers.fps_embedder(input.fps);
-    OSORA_CHECK_EQ(grid.batch % fps.size(0), 0);
-    if (fps.size(0) != grid.batch) fps = fps.repeat({grid.batch / fps.size(0), 1});
-    at::Tensor const offset = modulation_offset(fps.options());
-    auto const modulation_of = [&](at::Tensor const& t) {
-        return at::add(layers.t_block(at::silu(t)).view({grid.batch, 1, 6, 1, hidden}), offset);
-    };
-    at::Tensor const t = at::add(layers.t_embedder(timestep), fps);
-    at::Tensor t0;
     Conditioning with{grid,
-                      modulation_of(t),
-                      layers.y_embedder(input.y, input.y_mask, input.drop),
+                      at::Tensor(),
+                      layers.y_embedder.lengths(input.y, input.y_mask),
                       rope_rotations(layers.rope_freqs, grid.frames),
                       token_ranks_.get(),
                       shared_run(sharing_.linears.get(), token_ranks_.get(), {grid.per_frame()})};
-    if (input.x_mask.defined()) {
-        OSORA_CHECK_EQ(input.x_mask.size(1), grid.frames);
-        t0 = at::add(layers.t_embedder(at::zeros_like(timestep)), fps);
-        at::Tensor const noised = input.x_mask.view({grid.batch, grid.frames, 1, 1, 1});
-        with.modulation = at::where(noised, with.modulation, modulation_of(t0));
-    }
-
-    at::Tensor x;
+    StageInput from;
     if (span.first) {
         double const side_px = std::sqrt(input.height_px * input.width_px);
         double const scale = side_px / static_cast<double>(config_.input_sq_size);
-        x = layers.x_embedder(input.x.to(dtype), grid)
-                .view({grid.batch, grid.frames, grid.per_frame(), hidden});
-        x = at::add(x, layers.positions.get(grid, scale, hidden, x.options()));
-        x = own_tokens(with.linears.ranks, own_tokens(with.ranks, x, 2), 2).contiguous();
+        from.conditions = layers.conditions(input);
+        at::Tensor const all = layers.x_embedder(input.x.to(options.dtype()), grid)
+                                   .view({grid.batch, grid.frames, grid.per_frame(), hidden});
+        from.x = at::add(all, layers.positions.get(grid, scale, hidden, all.options()));
+        from.x = own_tokens(with.ranks, from.x, 2);
+        from.x = own_tokens(with.linears.ranks, from.x, 2).contiguous();
     } else {
-        x = from_previous(*sharing_.stages,
-                          {grid.batch, grid.frames, own_count(with.linears), hidden},
-                          fps.options().requires_grad(false));
+        from = layers.link.receive({grid.batch, grid.frames, own_count(with.linears), hidden},
+                                   layers.condition_sizes(input), options);
     }
+    auto const& of = from.conditions;
+    with.text.tokens = of[0];
+    at::Tensor const t = of[1], t0 = input.x_mask.defined() ? of[3] : at::Tensor();
+    auto const modulation_of = [&](at::Tensor const& made) {
+        return at::add(made.view({grid.batch, 1, 6, 1, hidden}), modulation_offset(options));
+    };
+    with.modulation = modulation_of(of[2]);
+    if (input.x_mask.defined()) {
+        OSORA_CHECK_EQ(input.x_mask.size(1), grid.frames);
+        at::Tensor const noised = input.x_mask.view({grid.batch, grid.frames, 1, 1, 1});
+        with.modulation = at::where(noised, with.modulation, modulation_of(of[4]));
+    }
+
+    at::Tensor x = from.x;
     parameters_.close_unit(0, {});
     for (auto block = span.begin; block < span.end; ++block) {
         auto const unit = static_cast<std::size_t>(block) + 1;
@@ -123,7 +158,7 @@ at::Tensor Stdit3::forward(Stdit3Input const& input) const {
     }
     std::size_t const unit = layers.blocks.size() + 1;
     parameters_.open_unit(unit);
-    if (!span.last) return to_next(*sharing_.stages, x);
+    if (!span.last) return layers.link.send(x, of);
     x = layers.final_layer(x, t, t0, input.x_mask);
     parameters_.close_unit(unit, {x});
     x = all_tokens(with.linears.ranks, x, 2, with.linears.sequences[0]);

@@ -36,10 +36,14 @@ TEST(Predictions, ErrorsAreRelativeToTheMeasurement) {
     cut_off.measured->steps_used = 1;
     auto no_plan = run(5, 1, 2, 0.1);
     no_plan.plan.reset();
-    auto const report = prediction_report({run(3, 1.1, 1.0, 0.15), run(2, 0.8, 1.0, 0.15),
-                                           run(1, 2.0, 2.0, std::nan("")), cut_off, no_plan});
+    auto shares_tokens = run(3, 1.1, 1.0, 0.15);
+    shares_tokens.plan->chosen.sp_size = 4;
+    shares_tokens.plan->chosen.sp_kind = "ring";
+    auto const report = prediction_report(
+        {shares_tokens, run(2, 0.8, 1.0, 0.15), run(1, 2.0, 2.0, std::nan("")), cut_off, no_plan});
     ASSERT_EQ(report.rows.size(), 3u);
-    EXPECT_EQ(report.rows[0].layout, "tp 2 · dp 2 · ZeRO 1");
+    EXPECT_EQ(report.rows[0].layout, "tp 2 · sp 4 ring · dp 2 · ZeRO 1");
+    EXPECT_EQ(report.rows[1].layout, "tp 2 · dp 2 · ZeRO 1");
     EXPECT_NEAR(report.mean_error, 0.1, 1e-12);
     EXPECT_NEAR(report.median_error, 0.1, 1e-12);
     EXPECT_NEAR(report.worst_error, 0.2, 1e-12);

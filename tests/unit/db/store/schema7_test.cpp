@@ -23,6 +23,7 @@ protected:
         std::filesystem::path const data = OSORA_HISTORY_DATA;
         SQLite::Database old(file().string(), SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
         old.exec(read_file(data / "schema7.sql").value());
+        old.exec("UPDATE plan SET sp_size=2 WHERE run_id=1");
         old.exec("INSERT INTO probe_collective VALUES(1,7,0,'gloo','all_reduce',4,2,1000000,250)");
     }
     std::filesystem::path file() { return history_file(state_.path()); }
@@ -53,6 +54,8 @@ TEST_F(Schema7, GetsCollectivesAndLosesNothing) {
     EXPECT_THAT(probes, testing::HasSubstr("|gloo|all_reduce|4|2|1000000|250.0|4.0\n"));
     EXPECT_EQ(ask("SELECT count(class)+count(bucket)+count(exposed_s) FROM v_collective"), "0\n");
     EXPECT_EQ(ask("SELECT count(*) FROM collective_sum"), "0\n");
+    // How ranks share tokens was not stored while there was one way.
+    EXPECT_EQ(ask("SELECT sp_size,sp_kind FROM v_run WHERE run<3 ORDER BY run"), "2|ulysses\n1|\n");
 }
 
 }  // namespace

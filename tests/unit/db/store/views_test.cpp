@@ -126,6 +126,7 @@ TEST_F(Views, AreRecreatedByAMigration) {
         plain.exec(
             "ALTER TABLE run_node RENAME COLUMN metric_attempt TO metric_epoch;"
             "ALTER TABLE plan DROP COLUMN shard_size;"
+            "ALTER TABLE plan DROP COLUMN sp_kind;"
             "CREATE VIEW v_gone AS SELECT epoch FROM step;"
             "PRAGMA user_version=8");
     }

@@ -17,6 +17,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 namespace osora::worker {
 
@@ -39,7 +40,10 @@ struct Layout {
     int shard = 0;  // ranks that share what ZeRO divides; 0: all
     AttentionForm attention = AttentionForm::exchange;
     std::string recompute = "none", store = "none";
-    std::int64_t samples = kSamples;  // of the global batch
+    std::int64_t samples = kSamples;          // of the global batch
+    bool captions = false;                    // of different lengths; false: null captions
+    bool masks = false;                       // STDiT: some frames are given
+    std::vector<std::int64_t> run_ends = {};  // of stages' blocks; empty: equally many
 };
 
 inline std::string name_of(Layout const& layout) {
@@ -58,6 +62,9 @@ inline std::string name_of(Layout const& layout) {
     if (layout.attention == AttentionForm::ring) name << "_ring";
     if (layout.recompute != "none") name << "_recompute_" << layout.recompute;
     if (layout.store != "none") name << "_store_" << layout.store;
+    if (layout.captions) name << "_captions";
+    if (layout.masks) name << "_masks";
+    for (std::int64_t const end : layout.run_ends) name << "_to" << end;
     return name.str();
 }
 
@@ -104,22 +111,27 @@ inline std::unique_ptr<Objective> stored(std::unique_ptr<Objective> inner, Layou
 inline std::unique_ptr<Objective> objective_of(Layout const& layout,
                                                RankGroups const& groups = {}) {
     std::unique_ptr<Objective> made;
+    Stdit3Training stdit;
+    if (layout.masks) stdit.frame_masks = MaskMixture::make({{MaskStrategy::random, 0.75}}).value();
+    if (layout.captions) stdit.caption_drop_prob = 0.3;
+    LayerRanks sharing = groups.layers();
+    sharing.run_ends = layout.run_ends;
     auto const recompute =
         std::make_shared<plan::RecomputeChoice>(plan::recompute_choice(layout.recompute).value());
     if (std::string_view(layout.arch).starts_with("stdit2")) {
-        Stdit2 model(stdit2_config(layout.arch).value(), {}, groups.layers());
+        Stdit2 model(stdit2_config(layout.arch).value(), {}, sharing);
         randomise(model);
         model.share_tokens(groups.tokens);
         model.set_recompute(recompute);
-        made = std::make_unique<Stdit2Objective>(std::move(model), Stdit3Training{});
+        made = std::make_unique<Stdit2Objective>(std::move(model), stdit);
     } else if (layout.arch[0] == 's') {
-        Stdit3 model(stdit3_config(layout.arch).value(), {}, groups.layers());
+        Stdit3 model(stdit3_config(layout.arch).value(), {}, sharing);
         randomise(model);
         model.share_tokens(groups.tokens);
         model.set_recompute(recompute);
-        made = std::make_unique<Stdit3Objective>(std::move(model), Stdit3Training{});
+        made = std::make_unique<Stdit3Objective>(std::move(model), stdit);
     } else {
-        Mmdit model(mmdit_config(layout.arch).value(), {}, groups.layers());
+        Mmdit model(mmdit_config(layout.arch).value(), {}, sharing);
         randomise(model);
         model.share_tokens(groups.tokens);
         model.set_recompute(recompute);

@@ -1,8 +1,10 @@
 #include "tests/unit/worker/train/layout_training.hpp"
 
+#include "plan/model/model_description.hpp"
 #include "tests/unit/worker/parallel/ranks.hpp"
 
 #include <ATen/Parallel.h>
+#include <ATen/ops/empty.h>
 #include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +16,24 @@
 
 namespace osora::worker {
 namespace {
+
+/// Of samples from `first` on of a global batch.
+void add_captions(Layout const& layout, std::int64_t first, StepInput& input) {
+    auto const shape = plan::model_shape(layout.arch).value();
+    auto const values = [&](std::vector<std::int64_t> const& sizes) {
+        at::Tensor const made = at::empty(sizes);
+        std::int64_t const each = made.numel() / input.samples;
+        auto* const at = made.mutable_data_ptr<float>();
+        for (std::int64_t i = 0; i < made.numel(); ++i)
+            at[i] = static_cast<float>(std::sin(0.73 * static_cast<double>(first * each + i)));
+        return made;
+    };
+    input.text = values({input.samples, kCaptionTokens, shape.caption_channels});
+    if (shape.pooled_channels > 0) input.pooled = values({input.samples, shape.pooled_channels});
+    input.text_mask = at::zeros({input.samples, kCaptionTokens}, at::kLong);
+    for (std::int64_t i = 0; i < input.samples; ++i)
+        input.text_mask.select(0, i).narrow(0, 0, caption_length(first + i)).fill_(1);
+}
 
 /// This rank's samples of a global batch.
 StepOutput step(Trainer& trainer, Layout const& layout, int number, int rank, int ranks) {
@@ -37,6 +57,7 @@ StepOutput step(Trainer& trainer, Layout const& layout, int number, int rank, in
         sample.fps = 8;
         input.identities.push_back(sample);
     }
+    if (layout.captions) add_captions(layout, rank * local, input);
     input.micro_batch_size = std::min(layout.micro_batch_size, local);
     input.global_samples = layout.samples;
     return trainer.step(input).value();
@@ -191,6 +212,61 @@ void add_rings(std::vector<Layout>& all) {
     all.push_back({.arch = "stdit2-tiny", .ranks = 2, .stage = 1, .sp = 2, .attention = ring});
 }
 
+/// Captions travel with the tokens, and so do the times of frames that are given.
+void add_captions_in_pipelines(std::vector<Layout>& all) {
+    Layout one{.ranks = 2, .stage = 1, .pp = 2, .captions = true};
+    for (char const* arch : {"stdit3-tiny", "stdit2-tiny", "mmdit-tiny"}) {
+        one.arch = arch;
+        all.push_back(one);
+        Layout runs = one;
+        runs.virtual_stages = 2;
+        runs.masks = arch[0] == 's';
+        all.push_back(runs);
+    }
+    // Stages with one block and three.
+    all.push_back({.ranks = 2, .stage = 1, .pp = 2, .captions = true, .run_ends = {1, 4}});
+    all.push_back({.arch = "mmdit-tiny", .ranks = 4, .stage = 2, .pp = 2, .run_ends = {3, 4}});
+    all.push_back({.arch = "stdit2-tiny", .ranks = 4, .stage = 0, .pp = 2, .run_ends = {1, 2}});
+    one.masks = true;
+    one.arch = "stdit3-tiny";
+    all.push_back({.ranks = 4, .stage = 1, .pp = 4, .captions = true, .masks = true});
+    one.micro_batch_size = 2;
+    one.ranks = 8;
+    one.sp = one.tp = 2;
+    all.push_back(one);
+    one.ranks = 2;
+    one.sp = one.tp = 1;
+    one.recompute = "full";
+    all.push_back(one);
+}
+
+void add_pipelines(std::vector<Layout>& all) {
+    for (char const* arch : {"stdit3-tiny", "stdit2-tiny", "mmdit-tiny"}) {
+        for (int const stage : {0, 1, 2}) {
+            all.push_back({.arch = arch, .ranks = 2, .stage = stage, .pp = 2});
+            all.push_back({.arch = arch, .ranks = 4, .stage = stage, .tp = 2, .pp = 2});
+        }
+        all.push_back({.arch = arch, .ranks = 4, .stage = 1, .micro_batch_size = 2, .pp = 2});
+        all.push_back({.arch = arch, .ranks = 4, .stage = 1, .sp = 2, .pp = 2});
+        all.push_back({.arch = arch, .ranks = 8, .stage = 1, .tp = 2, .pp = 2});
+        all.push_back({.arch = arch, .ranks = 8, .stage = 0, .sp = 2, .tp = 2, .pp = 2});
+        all.push_back({.arch = arch, .ranks = 2, .stage = 1, .pp = 2, .recompute = "full"});
+    }
+    all.push_back({.ranks = 4, .stage = 1, .pp = 4});
+    for (char const* arch : {"stdit3-tiny", "mmdit-tiny"}) {
+        all.push_back({.arch = arch, .ranks = 2, .stage = 0, .pp = 2, .virtual_stages = 2});
+        all.push_back(
+            {.arch = arch, .ranks = 4, .stage = 1, .tp = 2, .pp = 2, .virtual_stages = 2});
+        all.push_back(
+            {.arch = arch, .ranks = 4, .stage = 1, .sp = 2, .pp = 2, .virtual_stages = 2});
+    }
+    all.push_back({.ranks = 3, .stage = 1, .pp = 3, .virtual_stages = 2});  // two runs are empty
+    all.push_back({.ranks = 2, .stage = 1, .pp = 2, .virtual_stages = 2, .samples = 3});
+    all.push_back({.ranks = 2, .stage = 1, .pp = 2, .virtual_stages = 2, .recompute = "selective"});
+    all.push_back({.ranks = 2, .stage = 1, .pp = 2, .store = "offload"});
+    add_captions_in_pipelines(all);
+}
+
 }  // namespace
 
 std::vector<Layout> layouts() {
@@ -236,29 +312,7 @@ std::vector<Layout> layouts() {
         for (char const* recompute : {"selective", "full"})
             all.push_back({.arch = arch, .ranks = 4, .stage = 3, .tp = 2, .recompute = recompute});
     }
-    for (char const* arch : {"stdit3-tiny", "stdit2-tiny", "mmdit-tiny"}) {
-        for (int const stage : {0, 1, 2}) {
-            all.push_back({.arch = arch, .ranks = 2, .stage = stage, .pp = 2});
-            all.push_back({.arch = arch, .ranks = 4, .stage = stage, .tp = 2, .pp = 2});
-        }
-        all.push_back({.arch = arch, .ranks = 4, .stage = 1, .micro_batch_size = 2, .pp = 2});
-        all.push_back({.arch = arch, .ranks = 4, .stage = 1, .sp = 2, .pp = 2});
-        all.push_back({.arch = arch, .ranks = 8, .stage = 1, .tp = 2, .pp = 2});
-        all.push_back({.arch = arch, .ranks = 8, .stage = 0, .sp = 2, .tp = 2, .pp = 2});
-        all.push_back({.arch = arch, .ranks = 2, .stage = 1, .pp = 2, .recompute = "full"});
-    }
-    all.push_back({.ranks = 4, .stage = 1, .pp = 4});
-    for (char const* arch : {"stdit3-tiny", "mmdit-tiny"}) {
-        all.push_back({.arch = arch, .ranks = 2, .stage = 0, .pp = 2, .virtual_stages = 2});
-        all.push_back(
-            {.arch = arch, .ranks = 4, .stage = 1, .tp = 2, .pp = 2, .virtual_stages = 2});
-        all.push_back(
-            {.arch = arch, .ranks = 4, .stage = 1, .sp = 2, .pp = 2, .virtual_stages = 2});
-    }
-    all.push_back({.ranks = 3, .stage = 1, .pp = 3, .virtual_stages = 2});  // two runs are empty
-    all.push_back({.ranks = 2, .stage = 1, .pp = 2, .virtual_stages = 2, .samples = 3});
-    all.push_back({.ranks = 2, .stage = 1, .pp = 2, .virtual_stages = 2, .recompute = "selective"});
-    all.push_back({.ranks = 2, .stage = 1, .pp = 2, .store = "offload"});
+    add_pipelines(all);
     all.push_back({.ranks = 4, .stage = 2, .image = true, .tp = 2});
     all.push_back({.ranks = 4, .stage = 3, .tp = 2, .store = "bf16"});
     return all;

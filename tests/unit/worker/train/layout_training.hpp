@@ -14,6 +14,12 @@ namespace osora::worker {
 
 using Weights = std::map<std::string, at::Tensor>;  // flattened
 
+/// With Layout::captions: text tokens of each sample, and those that its mask keeps.
+inline constexpr std::int64_t kCaptionTokens = 8;
+inline std::int64_t caption_length(std::int64_t sample) {
+    return 3 + sample % 5;
+}
+
 struct Trained {
     std::vector<double> losses, norms;                  // of the global batch
     std::vector<protocol::CollectiveCost> collectives;  // of rank 0 in the last step

@@ -32,8 +32,8 @@ TEST_P(Resharding, AnyLayoutContinues) {
           Layout{.ranks = 2, .stage = 1}, Layout{.ranks = 2, .stage = 3},
           Layout{.ranks = 4, .stage = 3, .bucket_mib = 2},
           Layout{.ranks = 4, .stage = 1, .shard = 2}, Layout{.ranks = 2, .stage = 1, .tp = 2},
-          Layout{.ranks = 4, .stage = 3, .sp = 2, .tp = 2},
-          Layout{.ranks = 4, .stage = 2, .pp = 2}}) {
+          Layout{.ranks = 4, .stage = 3, .sp = 2, .tp = 2}, Layout{.ranks = 4, .stage = 2, .pp = 2},
+          Layout{.ranks = 2, .stage = 1, .pp = 2, .run_ends = {3, 4}}}) {
         SCOPED_TRACE(name_of(layout));
         Trained const got = train(layout, on);
         for (std::size_t i = 0; i < got.losses.size(); ++i)
@@ -68,13 +68,14 @@ TEST(Resharded, EightOneThree) {
 }
 
 auto const kReshardingName = [](auto const& info) { return name_of(info.param); };
-INSTANTIATE_TEST_SUITE_P(Layouts, Resharding,
-                         testing::Values(Layout{.ranks = 4, .stage = 2},
-                                         Layout{.ranks = 4, .stage = 3, .shard = 2},
-                                         Layout{.ranks = 4, .stage = 0, .tp = 2},
-                                         Layout{.ranks = 4, .stage = 1, .tp = 2},
-                                         Layout{.ranks = 8, .stage = 1, .tp = 2, .pp = 2}),
-                         kReshardingName);
+INSTANTIATE_TEST_SUITE_P(
+    Layouts, Resharding,
+    testing::Values(Layout{.ranks = 4, .stage = 2}, Layout{.ranks = 4, .stage = 3, .shard = 2},
+                    Layout{.ranks = 4, .stage = 0, .tp = 2},
+                    Layout{.ranks = 4, .stage = 1, .tp = 2},
+                    Layout{.ranks = 8, .stage = 1, .tp = 2, .pp = 2},
+                    Layout{.ranks = 2, .stage = 1, .pp = 2, .run_ends = {1, 4}}),
+    kReshardingName);
 
 }  // namespace
 }  // namespace osora::worker

@@ -17,7 +17,8 @@ TEST_P(Sharding, EqualsOneRank) {
     static std::map<std::string, Trained> references;
     std::string const key = layout.arch + std::to_string(layout.lora_rank) +
                             std::to_string(layout.image) + alone.recompute + layout.store +
-                            std::to_string(layout.samples);
+                            std::to_string(layout.samples) + (layout.captions ? "c" : "") +
+                            (layout.masks ? "m" : "");
     if (!references.contains(key)) references[key] = train(alone);
     Trained const& expected = references[key];
     Trained const& got = trained_in(layout);

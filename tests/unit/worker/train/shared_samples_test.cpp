@@ -118,24 +118,75 @@ TEST_P(SharedLayers, ExchangesWhatTheFormulaSays) {
     EXPECT_EQ(summed.bytes, summed.calls * tokens * shape.hidden * 4);
 }
 
+/// Values that stages send on beside the tokens, of a step on this rank's samples, which are the
+/// first ones: embedded captions of STDiT (null captions: one for all samples), times, modulation.
+std::int64_t condition_values(Layout const& layout, std::int64_t samples, std::int64_t passes) {
+    auto const shape = plan::model_shape(layout.arch).value();
+    if (shape.family == plan::ModelFamily::mmdit) return samples * shape.hidden;
+    std::int64_t text = passes * shape.text_tokens;
+    if (layout.captions) {
+        text = 0;
+        for (std::int64_t i = 0; i < samples; ++i) text += caption_length(i);
+    }
+    std::int64_t const rows = shape.family == plan::ModelFamily::stdit2 ? 1 + 6 + 3 : 1 + 6;
+    return (text + samples * rows) * shape.hidden;
+}
+
 /// Rank 0 is in the first stage: of each micro-batch it gets the gradient of its tokens, from each
-/// of its runs of blocks, and what the last stage sends to all of these but the first.
-TEST_P(Stages, ExchangeATensorPerMicroBatch) {
+/// of its runs of blocks, and what the last stage sends to all of these but the first; and the
+/// gradient of the conditions once, whatever the runs.
+TEST_P(Stages, ExchangeTokensOfEachRunAndConditionsOnce) {
     Layout const layout = GetParam();
     std::int64_t const together = layout.tp * layout.sp, dp = layout.ranks / layout.pp / together;
-    std::int64_t const passes =
-        layout.samples / dp / std::min(layout.micro_batch_size, layout.samples / dp);
+    std::int64_t const samples = layout.samples / dp;
+    std::int64_t const passes = samples / std::min(layout.micro_batch_size, samples);
     auto const shape = plan::model_shape(layout.arch).value();
     bool const joint = shape.family == plan::ModelFamily::mmdit;
     Trained const& trained = trained_in(layout);
     auto const received = cost_of(trained, "stages receive");
     std::int64_t const messages = 2 * layout.virtual_stages - 1;
-    EXPECT_EQ(received.calls, messages * passes);
+    EXPECT_EQ(received.calls, (messages + 1) * passes);
     std::int64_t const tokens = 2 * 16 * 16 / shape.patch_volume() + (joint ? 8 : 0);
-    EXPECT_EQ(received.bytes,
-              messages * layout.samples / dp * tokens / together * shape.hidden * 4);
+    std::int64_t const values = messages * samples * tokens / together * shape.hidden;
+    if (!layout.masks) {  // else some micro-batches have two times
+        EXPECT_EQ(received.bytes, 4 * (values + condition_values(layout, samples, passes)));
+    }
     EXPECT_EQ(received.ranks, layout.pp);
-    EXPECT_EQ(cost_of(trained, "network all_gather").calls, 2);  // the norm and the loss
+    EXPECT_EQ(cost_of(trained, "network all_gather").calls, 2);    // the norm and the loss
+    EXPECT_EQ(cost_of(trained, "gradients all_reduce").calls, 0);  // no stage has what another has
+}
+
+/// Of p stages, never asked: for the tensors that a stage has.
+struct OneStage final : StageRanks {
+    OneStage(int rank, int size) : rank_(rank), size_(size) {}
+    int size() const override { return size_; }
+    int rank() const override { return rank_; }
+    int virtual_stages() const override { return 1; }
+    int virtual_stage() const override { return 0; }
+    void send_forward(at::Tensor const&) override {}
+    void receive_forward(at::Tensor const&) override {}
+    void send_backward(at::Tensor const&) override {}
+    void receive_backward(at::Tensor const&) override {}
+    int rank_, size_;
+};
+
+/// Captions cannot be projected anywhere else.
+TEST(StageParameters, EmbeddersAreOnTheFirstStageAndTheFinalLayerOnTheLast) {
+    auto const meta = at::TensorOptions().device(at::kMeta);
+    auto const expect = [](Parameters const& own, int rank) {
+        for (NamedTensor const& each : own.all()) {
+            if (each.name.find("blocks.") != std::string::npos || each.name == "rope.freqs")
+                continue;
+            int const of = each.name.starts_with("final_layer.") ? 2 : 0;
+            EXPECT_EQ(own.is_here(each), rank == of) << each.name << " on stage " << rank;
+        }
+    };
+    for (int rank = 0; rank < 3; ++rank) {
+        LayerRanks const sharing{.stages = std::make_shared<OneStage>(rank, 3)};
+        expect(Stdit3(stdit3_config("stdit3-tiny").value(), meta, sharing).parameters(), rank);
+        expect(Stdit2(stdit2_config("stdit2-tiny").value(), meta, sharing).parameters(), rank);
+        expect(Mmdit(mmdit_config("mmdit-tiny").value(), meta, sharing).parameters(), rank);
+    }
 }
 
 std::vector<Layout> layouts_with_sp() {

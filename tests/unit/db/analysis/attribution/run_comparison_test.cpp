@@ -137,11 +137,14 @@ TEST(Differences, OfThePlan) {
     a.summary.plan = PlanRecord{};
     b.summary.plan = PlanRecord{};
     b.summary.plan->chosen.dp_size = 4;
+    a.summary.plan->chosen.sp_kind = "ring";
+    b.summary.plan->chosen.sp_kind = "ulysses";
     a.summary.plan->chosen.buckets = {{"64", 8, 64, 64, 2, 1}};
     b.summary.plan->chosen.buckets = {{"64", 8, 64, 64, 1, 2}};
     std::vector<Difference> const expected{
         {"plan", "bucket 64x64x8", "micro-batch 2 x 1", "micro-batch 1 x 2"},
-        {"plan", "dp_size", "1", "4"}};
+        {"plan", "dp_size", "1", "4"},
+        {"plan", "sp_kind", "ring", "ulysses"}};
     EXPECT_EQ(differences(a, b), expected);
 }
 

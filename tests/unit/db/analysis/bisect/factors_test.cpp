@@ -92,6 +92,7 @@ TEST(Factors, HardCouplingsAreOneAtom) {
     bad.config["bucket[1].num_frames"] = "17";
     bad.config["parallel.tp_size"] = "2";
     bad.config["parallel.sp_size"] = "2";
+    bad.config["parallel.sp_kind"] = "ring";
     bad.config["nccl.NCCL_IB_TC"] = "106";
     bad.env["NCCL_IB_TC"] = "106";
     bad.software["commit"] = "77aa1";
@@ -105,7 +106,7 @@ TEST(Factors, HardCouplingsAreOneAtom) {
                   "NCCL_IB_TC, nccl.NCCL_IB_TC",
                   "batch.global_batch_size, bucket[0].micro_batch_size, bucket[0].num_frames",
                   "bucket[1].num_frames", "commit, worker.sha256", "cpu, kernel, node_set",
-                  "cuda, nccl", "parallel.sp_size, parallel.tp_size"}));
+                  "cuda, nccl", "parallel.sp_kind, parallel.sp_size, parallel.tp_size"}));
     EXPECT_EQ(kind(differing, "commit"), "commit");
     EXPECT_EQ(kind(differing, "node_set"), "node_set");
     EXPECT_EQ(kind(differing, "kernel"), "hardware");
