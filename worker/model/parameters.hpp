@@ -4,6 +4,7 @@
 
 #include "base/result.hpp"
 #include "worker/model/adapter.hpp"
+#include "worker/model/named_tensor.hpp"
 #include "worker/model/unit_gate.hpp"
 #include "worker/model/weights/tensor_slice.hpp"
 
@@ -19,26 +20,6 @@
 #include <vector>
 
 namespace osora::worker {
-
-enum class TensorKind {
-    trainable,
-    frozen,  // a parameter of the state dict that gets no gradient (rope.freqs)
-    buffer
-};
-
-struct NamedTensor {
-    std::string name;
-    at::Tensor tensor;
-    TensorKind kind = TensorKind::trainable;
-};
-
-/// Views of the tensors' names, in their order.
-[[nodiscard]] inline std::vector<std::string_view> names_of(
-    std::vector<NamedTensor> const& tensors) {
-    std::vector<std::string_view> names;
-    for (NamedTensor const& each : tensors) names.push_back(each.name);
-    return names;
-}
 
 /// The ranks that have a tensor, if ranks have separate blocks (pipeline parallel).
 enum class Place { every_rank, this_stage, other_stage };
