@@ -19,6 +19,11 @@ protected:
         auto const stat = tests::content_of("/proc/" + std::to_string(pid) + "/stat");
         return stat.empty() ? 0 : std::atoi(stat.c_str() + stat.rfind(')') + 4);
     }
+    /// Whether the checkpoint before this step, or a later one, is complete.
+    bool is_saved(int step) {
+        auto const saved = events<protocol::CheckpointCompleted>();
+        return !saved.empty() && saved.back().step >= step;
+    }
 };
 
 TEST_F(Queue, SubmittedFollowedAndWhatDryRunShowed) {
@@ -125,7 +130,7 @@ TEST_F(Queue, SlurmsWarningLeadsToANextJob) {
     write_slurm_file(200, "nodes = 2\n", held_at(20));  // until it is asked to stop
     auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
-    ASSERT_TRUE(eventually([&] { return !events<protocol::CheckpointCompleted>().empty(); }));
+    ASSERT_TRUE(eventually([&] { return is_saved(20); })) << "then no rank waits after the stop";
     // The batch step is the parent of the controller.
     ASSERT_EQ(::kill(parent_of(controller_pid("demo-0001")), SIGUSR2), 0);
     auto const ended = running.wait();
@@ -141,7 +146,7 @@ TEST_F(Queue, AJobThatFollowsIsFoundWhereSbatchHasNotConfirmedIt) {
     write_slurm_file(200, "nodes = 2\n", held_at(20));  // until it is asked to stop
     auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << log();
-    ASSERT_TRUE(eventually([&] { return !events<protocol::CheckpointCompleted>().empty(); }));
+    ASSERT_TRUE(eventually([&] { return is_saved(20); })) << "then no rank waits after the stop";
     write("queue/deaf", "");
     ASSERT_EQ(::kill(parent_of(controller_pid("demo-0001")), SIGUSR2), 0);
     auto const ended = running.wait();

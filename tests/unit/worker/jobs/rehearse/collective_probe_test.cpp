@@ -35,6 +35,7 @@ TEST(CollectiveProbe, MeasuresEachCollective) {
                            "all_to_all", "broadcast",  "send_recv"};
     request.sizes_bytes = {1, 100'000};
     request.iterations_max = 6;
+    request.time_limit_s = 600;
     auto const answer = probe(3, request, 2);
     EXPECT_TRUE(answer.left_out.empty());
     ASSERT_EQ(answer.samples.size(), 6u * 2);
