@@ -52,16 +52,17 @@ Result<TrainRanks> join_train_ranks(RankEnvironment const& self, Device const& d
     ranks.dp_size = layout.dp_size;
     ranks.dp_rank = here / together;
     ranks.leads = here % together == 0 && self.rank / of_stage + 1 == layout.pp_size;
-    OSORA_TRY(auto all, join_ranks(self, device, std::move(waiting)));
+    auto all = join_ranks(self, device, std::move(waiting));
+    if (all.has_error()) return all.error();
     OSORA_TRY(static_cast<RankGroups&>(ranks),
-              split_ranks(std::move(all), {.tp_size = layout.tp_size,
-                                           .sp_size = layout.sp_size,
-                                           .pp_size = layout.pp_size,
-                                           .virtual_stages = layout.virtual_stages,
-                                           .shard_size = layout.shard_size,
-                                           .attention = layout.sp_kind == "ring"
-                                                            ? AttentionForm::ring
-                                                            : AttentionForm::exchange}));
+              split_ranks(std::move(*all),
+                          {.tp_size = layout.tp_size,
+                           .sp_size = layout.sp_size,
+                           .pp_size = layout.pp_size,
+                           .virtual_stages = layout.virtual_stages,
+                           .shard_size = layout.shard_size,
+                           .attention = layout.sp_kind == "ring" ? AttentionForm::ring
+                                                                 : AttentionForm::exchange}));
     return ranks;
 }
 
