@@ -312,8 +312,13 @@ Result<double> Trainer::loss(StepInput const& input) {
         double sum = 0;
         for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
             std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
-            sum += objective_->held_out_loss(micro_batch(input, begin, end)).item<double>() *
-                   static_cast<double>(end - begin);
+            MicroBatch const batch = micro_batch(input, begin, end);
+            double last = 0;  // of the last run of blocks, which has the loss
+            for (int run = 0; run < (stages_ ? stages_->virtual_stages() : 1); ++run) {
+                if (stages_) stages_->enter(run);
+                last = objective_->held_out_loss(batch).item<double>();
+            }
+            sum += last * static_cast<double>(end - begin);
         }
         return sum / static_cast<double>(input.samples);
     });

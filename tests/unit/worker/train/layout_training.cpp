@@ -35,8 +35,12 @@ void add_captions(Layout const& layout, std::int64_t first, StepInput& input) {
         input.text_mask.select(0, i).narrow(0, 0, caption_length(first + i)).fill_(1);
 }
 
-/// This rank's samples of a global batch.
-StepOutput step(Trainer& trainer, Layout const& layout, int number, int rank, int ranks) {
+/// A rank's samples of a global batch.
+struct OwnSamples {
+    std::vector<std::uint8_t> pixels;
+    StepInput input;  // refers to the pixels
+};
+OwnSamples own_samples(Layout const& layout, int number, int rank, int ranks) {
     std::int64_t const frames = layout.image ? 1 : 2, size = 16, local = layout.samples / ranks;
     std::int64_t const bytes = frames * size * size * 3;
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(local * bytes));
@@ -44,9 +48,10 @@ StepOutput step(Trainer& trainer, Layout const& layout, int number, int rank, in
         auto const at = static_cast<std::size_t>(rank * local * bytes) + i;
         pixels[i] = static_cast<std::uint8_t>(128 + 100 * std::sin(0.37 * static_cast<double>(at)));
     }
-    StepInput input;
+    OwnSamples own{std::move(pixels), {}};
+    StepInput& input = own.input;
     input.step = number;
-    input.pixels = pixels;
+    input.pixels = own.pixels;
     input.samples = local;
     input.frames = frames;
     input.height = input.width = size;
@@ -60,7 +65,7 @@ StepOutput step(Trainer& trainer, Layout const& layout, int number, int rank, in
     if (layout.captions) add_captions(layout, rank * local, input);
     input.micro_batch_size = std::min(layout.micro_batch_size, local);
     input.global_samples = layout.samples;
-    return trainer.step(input).value();
+    return own;
 }
 
 /// Of all ranks, put together from their parts.
@@ -110,6 +115,7 @@ Trained train(Layout const& layout, Course const& course) {
         at::set_num_threads(1);
         int const rank = group ? group->rank() : 0, ranks = group ? group->world_size() : 1;
         int const together = layout.tp * layout.sp, of_stage = ranks / layout.pp;
+        int const share = rank % of_stage / together, shares = of_stage / together;
         auto const groups = split_ranks(group, {.tp_size = layout.tp,
                                                 .sp_size = layout.sp,
                                                 .pp_size = layout.pp,
@@ -122,8 +128,8 @@ Trained train(Layout const& layout, Course const& course) {
             EXPECT_TRUE(trainer.restore(load_checkpoint(course.from).value()).has_value());
         }
         for (int i = course.first; i < course.last; ++i) {
-            auto const output =
-                step(trainer, layout, i, rank % of_stage / together, of_stage / together);
+            auto const own = own_samples(layout, i, share, shares);
+            auto const output = trainer.step(own.input).value();
             EXPECT_FALSE(output.skipped);
             std::lock_guard const lock(mutex);
             trained.losses[static_cast<std::size_t>(i - course.first)] += output.loss / ranks;
@@ -131,6 +137,9 @@ Trained train(Layout const& layout, Course const& course) {
             trained.norms.push_back(output.grad_norm);
             trained.collectives = output.collectives;
         }
+        auto const own = own_samples(layout, course.last - 1, share, shares);
+        double const held_out = trainer.loss(own.input).value();
+        bool const has_loss = rank / of_stage + 1 == layout.pp && rank % together == 0;
         if (!course.save_to.empty()) {
             CheckpointState state;
             state.step = course.last;
@@ -144,6 +153,7 @@ Trained train(Layout const& layout, Course const& course) {
             }
         }
         std::lock_guard const lock(mutex);
+        if (has_loss) trained.held_out += held_out / shares;
         auto const parts = trainer.tensors();
         collect(layout.lora_rank > 0 ? parts.adapter : parts.model, trained.weights);
         collect(parts.ema, trained.ema);

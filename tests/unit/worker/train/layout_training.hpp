@@ -22,6 +22,7 @@ inline std::int64_t caption_length(std::int64_t sample) {
 
 struct Trained {
     std::vector<double> losses, norms;                  // of the global batch
+    double held_out = 0;                                // its loss after the last step
     std::vector<protocol::CollectiveCost> collectives;  // of rank 0 in the last step
     Weights weights, ema;
 };

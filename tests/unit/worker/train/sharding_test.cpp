@@ -26,6 +26,7 @@ TEST_P(Sharding, EqualsOneRank) {
         EXPECT_NEAR(got.losses[i], expected.losses[i], 1e-5 * expected.losses[i]) << i;
         EXPECT_NEAR(got.norms[i], expected.norms[i], 1e-5 * expected.norms[i]) << i;
     }
+    EXPECT_NEAR(got.held_out, expected.held_out, 1e-5 * expected.held_out);
     expect_near(got.weights, expected.weights, 1e-5);
     expect_near(got.ema, expected.ema, 1e-5);
 }
