@@ -25,11 +25,11 @@ function(osora_program name)
   endif()
 endfunction()
 
-# osora_test(NAME TIER gate|soak [HEAVY] SOURCES ... LINK ... [TIMEOUT s] [ARGS ...]): a GoogleTest
+# osora_test(NAME TIER gate|soak [HEAVY] [WAITS] SOURCES ... LINK ... [TIMEOUT s] [ARGS ...]): a GoogleTest
 # program that is one ctest test; scripts/run_tests counts its cases. TIMEOUT (900) is a guard
 # against a program that hangs: no limit for how long one may take.
 function(osora_test name)
-  cmake_parse_arguments(arg "HEAVY" "TIER;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
+  cmake_parse_arguments(arg "HEAVY;WAITS" "TIER;TIMEOUT" "SOURCES;LINK;ARGS" ${ARGN})
   if(NOT OSORA_WITH_WORKER AND arg_LINK MATCHES "osora_(worker|torch)")
     return()
   endif()
@@ -53,12 +53,15 @@ function(osora_test name)
   # Ranks of these tests are CPU ranks, also on a machine with a GPU.
   set_tests_properties(${name} PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT}
     ENVIRONMENT "CUDA_VISIBLE_DEVICES=")
+  if(arg_WAITS)
+    set_property(TEST ${name} APPEND PROPERTY LABELS waits)
+  endif()
 endfunction()
 
-# osora_script_test(NAME TIER gate|soak SCRIPT file [TIMEOUT s] [ARGS ...]): a python3 or bash script
+# osora_script_test(NAME TIER gate|soak [WAITS] SCRIPT file [TIMEOUT s] [ARGS ...]): a python3 or bash script
 # that is one test: exit 0 = passed, 77 = skipped with the reason as its last line.
 function(osora_script_test name)
-  cmake_parse_arguments(arg "" "TIER;TIMEOUT;SCRIPT" "ARGS" ${ARGN})
+  cmake_parse_arguments(arg "WAITS" "TIER;TIMEOUT;SCRIPT" "ARGS" ${ARGN})
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 900)
   endif()
@@ -66,4 +69,7 @@ function(osora_script_test name)
   set_tests_properties(${name} PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT}
     SKIP_RETURN_CODE 77 ENVIRONMENT
     "OSORA_SOURCE_DIR=${CMAKE_SOURCE_DIR};OSORA_BIN_DIR=${CMAKE_RUNTIME_OUTPUT_DIRECTORY};PYTHONDONTWRITEBYTECODE=1;CUDA_VISIBLE_DEVICES=")
+  if(arg_WAITS)
+    set_property(TEST ${name} APPEND PROPERTY LABELS waits)
+  endif()
 endfunction()

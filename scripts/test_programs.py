@@ -1,5 +1,5 @@
 """Lists the test programs of a build folder with ctest and runs them: longest first, two
-at a time, with ctest's properties LABELS, ENVIRONMENT, WORKING_DIRECTORY, TIMEOUT, PROCESSORS,
+at a time (up to four with the label `waits`), with ctest's properties LABELS, ENVIRONMENT, WORKING_DIRECTORY, TIMEOUT, PROCESSORS,
 RUN_SERIAL and SKIP_RETURN_CODE. Any other property is an error, so that none is ignored silently.
 Driven by run_tests."""
 import json
@@ -10,7 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-SLOTS = 2  # programs at a time
+CORES = 2
+SLOTS = 2 * CORES  # of which a program takes two, one that mostly waits (label `waits`) one
 POLL_S = 0.02
 KNOWN = {"LABELS", "ENVIRONMENT", "WORKING_DIRECTORY", "TIMEOUT", "PROCESSORS", "RUN_SERIAL",
          "SKIP_RETURN_CODE"}
@@ -51,12 +52,13 @@ def program_of(test):
         raise SystemExit(f"run_tests: test {test['name']} has properties that run_tests does not "
                          f"know: {', '.join(sorted(unknown))}")
     serial = properties.get("RUN_SERIAL", False)
+    waits = "waits" in properties.get("LABELS", [])
     return Program(
         name=test["name"], command=test.get("command", []),
         folder=properties.get("WORKING_DIRECTORY", "."),
         environment=dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", [])),
         time_limit_s=properties.get("TIMEOUT", 900),
-        slots=SLOTS if serial else min(SLOTS, properties.get("PROCESSORS", 1)),
+        slots=SLOTS if serial else 1 if waits else min(SLOTS, 2 * properties.get("PROCESSORS", 1)),
         skip_code=properties.get("SKIP_RETURN_CODE"))
 
 

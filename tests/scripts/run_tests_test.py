@@ -159,6 +159,14 @@ class RunTests(unittest.TestCase):
         self.assertEqual((code, last), (0, "4 passed, 0 failed, 0 skipped"))
         self.assertNotIn("Unsteady", output)
 
+    def test_programs_that_wait_run_four_at_a_time(self):
+        names = ("a", "b", "c", "d")
+        for name in names:
+            others = " ".join(f"[ -e is_{each} ] &&" for each in names)
+            self.build.add(name, f"touch is_{name}; until {others} :; do sleep 0.01; done\n",
+                           properties='LABELS "gate;waits" TIMEOUT 60')
+        self.assertEqual(self.build.run("gate")[:2], (0, "4 passed, 0 failed, 0 skipped"))
+
     def test_an_unknown_property_is_an_error(self):
         self.build.add("a", "exit 0\n", properties="LABELS gate WILL_FAIL TRUE")
         code, last, _ = self.build.run("gate")
