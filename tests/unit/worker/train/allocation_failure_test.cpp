@@ -110,17 +110,18 @@ std::vector<Ran> run(Course const& course, std::map<int, FailingRange> const& ra
 }
 
 /// Steps that were done have the undisturbed results. A step that was tried again adds gradients in
-/// another order.
-void expect_same_steps(Ran const& got, Ran const& expected) {
+/// another order; what a lossy store keeps may then be rounded the other way.
+void expect_same_steps(Ran const& got, Ran const& expected, Layout const& layout) {
+    double const tolerance = layout.store == "bf16" ? 1e-4 : 1e-5;
     ASSERT_LE(got.losses.size(), expected.losses.size());
     for (std::size_t i = 0; i < got.losses.size(); ++i) {
-        EXPECT_NEAR(got.losses[i], expected.losses[i], 1e-6) << i;
-        EXPECT_NEAR(got.norms[i], expected.norms[i], 1e-5 * expected.norms[i]) << i;
+        EXPECT_NEAR(got.losses[i], expected.losses[i], tolerance / 10) << i;
+        EXPECT_NEAR(got.norms[i], expected.norms[i], tolerance * expected.norms[i]) << i;
     }
     for (std::size_t i = 0; i < got.pieces.size(); ++i) {
         at::Tensor const& values = expected.pieces[i];
         double const off = got.pieces[i].sub(values).norm().item<double>();
-        EXPECT_LE(off, 1e-5 * (values.norm().item<double>() + 1e-3)) << i;
+        EXPECT_LE(off, tolerance * (values.norm().item<double>() + 1e-3)) << i;
     }
 }
 
@@ -179,7 +180,7 @@ TEST_P(AnyAllocation, IsTriedAgainOrEndsAllRanks) {
             ranges[0] = {other, other + 1};
         auto const got = run(course, ranges);
         for (std::size_t rank = 0; rank < got.size(); ++rank)
-            expect_same_steps(got[rank], expected[rank]);
+            expect_same_steps(got[rank], expected[rank], course.layout);
         ++ends[expect_agreement(got, ranges)];
         if (HasFailure()) return;
     }
@@ -202,7 +203,7 @@ TEST_P(AnyAllocation, EndsWhereAllFailFromThenOn) {
         std::map<int, FailingRange> const ranges{{course.layout.ranks - 1, {at, kForever}}};
         auto const got = run(course, ranges);
         for (std::size_t rank = 0; rank < got.size(); ++rank)
-            expect_same_steps(got[rank], expected[rank]);
+            expect_same_steps(got[rank], expected[rank], course.layout);
         EXPECT_EQ(expect_agreement(got, ranges), End::stopped);
     }
 }
