@@ -1,7 +1,7 @@
-"""Lists the test programs of a build folder with ctest and runs them: longest first, two
-at a time (up to four with the label `waits`), with ctest's properties LABELS, ENVIRONMENT, WORKING_DIRECTORY, TIMEOUT, PROCESSORS,
-RUN_SERIAL and SKIP_RETURN_CODE. Any other property is an error, so that none is ignored silently.
-Driven by run_tests."""
+"""Lists the test programs of a build folder with ctest and runs them: longest first, two at a time
+(up to four with the label `waits`), with ctest's properties LABELS, ENVIRONMENT, WORKING_DIRECTORY,
+TIMEOUT, PROCESSORS, RUN_SERIAL and SKIP_RETURN_CODE. Any other property is an error, so that none
+is ignored silently. Driven by run_tests."""
 import json
 import os
 import signal

@@ -59,7 +59,7 @@ TEST(Schema, FieldsPointIntoTheConfigInTheOrderOfTheTable) {
     EXPECT_EQ(fields.size() + fields_of(config.bucket.emplace_back()).size(), schema_rows().size());
     EXPECT_EQ(fields.front().row->key, "name");
     EXPECT_EQ(std::get<std::string*>(fields.front().value), &config.run.name);
-    EXPECT_EQ(fields.back().row->key, "bucket_schedule");
+    EXPECT_EQ(fields.back().row->key, "memory_guard");
 }
 
 TEST(Schema, ValuesAsToml) {
