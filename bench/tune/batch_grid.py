@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 CLIPS = Path(__file__).resolve().parents[2] / ".deps/clips/clips.csv"
-MICRO_BATCHES, RECOMPUTE = (1, 2, 4, 8, 16), ("full", "selective", "none")
-GLOBAL_BATCH, STEPS = 16, 30
+MICRO_BATCHES, RECOMPUTE = (1, 2, 4, 8), ("full", "selective", "none")
+GLOBAL_BATCH, STEPS = 8, 40
 RUN_FILE = f"""[run]
 name = "grid"
 [resources]
@@ -28,7 +28,7 @@ arch = "stdit3-tiny"
 manifest = "{CLIPS}"
 host_memory_gib = 1
 [[bucket]]
-resolution = "48"
+resolution = "32"
 num_frames = 4
 [batch]
 global_batch_size = {GLOBAL_BATCH}
@@ -52,11 +52,11 @@ def rate(folder, settings):
     """Samples a second of a run with these settings."""
     sets = [word for key, value in settings.items() for word in ("--set", f"{key}={value}")]
     osora(folder, "submit", "run.toml", *sets)
-    return json.loads(osora(folder, "report", "grid", "--json"))["samples_per_s"]["measured"]
+    return json.loads(osora(folder, "report", "grid", "--json"))["measured"]["samples_per_s"]
 
 
 def settings_of(micro_batch, recompute):
-    bucket = f'[{{ resolution = "48", num_frames = 4, micro_batch_size = {micro_batch} }}]'
+    bucket = f'[{{ resolution = "32", num_frames = 4, micro_batch_size = {micro_batch} }}]'
     return {"memory.recompute": recompute, "bucket": bucket}
 
 
