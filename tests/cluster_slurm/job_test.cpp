@@ -62,7 +62,11 @@ TEST_F(SlurmJob, WarnedBeforeItsTimeIsOverItContinuesInAnotherJob) {
     write_run_file({.nodes = 2, .ranks = 2, .steps = 300, .hold_at = 20});
     auto running = start({"submit", "run.toml"});
     ASSERT_TRUE(running.says("launch   4 ranks")) << running.out() << logs();
-    ASSERT_TRUE(eventually([this] { return !events<protocol::CheckpointCompleted>().empty(); }));
+    // Then no rank of the next job waits at the held step.
+    ASSERT_TRUE(eventually([this] {
+        auto const saved = events<protocol::CheckpointCompleted>();
+        return !saved.empty() && saved.back().step >= 20;
+    }));
     // As with --signal=B:USR2@60.
     auto const warned =
         bed().run("ctl", {"scancel", "--batch", "--signal=USR2", "--name=demo-0001"});
