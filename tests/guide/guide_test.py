@@ -2,6 +2,7 @@
 """Every fenced block of docs/guide is tried: commands run in a shell, in the order of
 their page, on clips and runs made here; parts of run files are read by osora validate; queries run
 on the history; a text that osora prints occurs in the test that is named for it.
+NOT_RUN has the commands that are not run, and why.
 usage: guide_test.py gate|soak       gate: with the mock worker; soak: what trains for real"""
 import os
 import re
