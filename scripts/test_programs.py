@@ -1,7 +1,7 @@
-"""Lists the test programs of a build folder with ctest and runs them: longest first, two at a time
-(up to four with the label `waits`), with ctest's properties LABELS, ENVIRONMENT, WORKING_DIRECTORY,
-TIMEOUT, PROCESSORS, RUN_SERIAL and SKIP_RETURN_CODE. Any other property is an error, so that none
-is ignored silently. Driven by run_tests."""
+"""Lists the test programs of a build folder with ctest and runs them: longest first, two at a time;
+of those with the label `waits` up to four, or three beside another. Knows
+ctest's properties LABELS, ENVIRONMENT, WORKING_DIRECTORY, TIMEOUT, PROCESSORS, RUN_SERIAL and
+SKIP_RETURN_CODE. Any other is an error, so that none is ignored silently. Driven by run_tests."""
 import json
 import os
 import signal
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CORES = 2
-SLOTS = 2 * CORES  # of which a program takes two, one that mostly waits (label `waits`) one
+SLOTS, PROGRAM_SLOTS = 3 * CORES, 3  # a program that mostly waits (label `waits`) takes one
+WAITING_MAX = 4
 POLL_S = 0.02
 KNOWN = {"LABELS", "ENVIRONMENT", "WORKING_DIRECTORY", "TIMEOUT", "PROCESSORS", "RUN_SERIAL",
          "SKIP_RETURN_CODE"}
@@ -58,7 +59,8 @@ def program_of(test):
         folder=properties.get("WORKING_DIRECTORY", "."),
         environment=dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", [])),
         time_limit_s=properties.get("TIMEOUT", 900),
-        slots=SLOTS if serial else 1 if waits else min(SLOTS, 2 * properties.get("PROCESSORS", 1)),
+        slots=SLOTS if serial else 1 if waits else min(SLOTS, PROGRAM_SLOTS *
+                                                         properties.get("PROCESSORS", 1)),
         skip_code=properties.get("SKIP_RETURN_CODE"))
 
 
@@ -144,6 +146,18 @@ def ending(code):
     return f"crashed: {signal.Signals(-code).name}"
 
 
+def next_program(waiting, running):
+    """The first of `waiting` that may start beside `running` programs; None: none. One that
+    computes goes first where none does, so that cores do not idle while others wait."""
+    free = SLOTS - sum(each.slots for each in running)
+    computes = any(each.slots > 1 for each in running)
+    many_wait = sum(each.slots == 1 for each in running) >= WAITING_MAX
+    fitting = [each for each in waiting
+               if each.slots <= free and not (many_wait and each.slots == 1)]
+    computing = [] if computes else [each for each in fitting if each.slots > 1]
+    return next(iter(computing or fitting), None)
+
+
 def run_all(programs, log_of, times=None, settings=None):
     """Yields (program, Run) as they end. Starts the longest first by `times` {name: seconds}, those
     without a time before all; where it needs more slots than are free, the next that fits goes
@@ -153,8 +167,7 @@ def run_all(programs, log_of, times=None, settings=None):
     running = []
     try:
         while waiting or running:
-            free = SLOTS - sum(each.program.slots for each in running)
-            chosen = next((each for each in waiting if each.slots <= free), None)
+            chosen = next_program(waiting, [each.program for each in running])
             if chosen:
                 waiting.remove(chosen)
                 running.append(Running(chosen, log_of(chosen.name), settings or {}))

@@ -167,6 +167,24 @@ class RunTests(unittest.TestCase):
                            properties='LABELS "gate;waits" TIMEOUT 60')
         self.assertEqual(self.build.run("gate")[:2], (0, "4 passed, 0 failed, 0 skipped"))
 
+    def test_programs_that_wait_run_beside_one_that_computes(self):
+        names = ("a", "b", "c", "computes")
+        for name in names:
+            others = " ".join(f"[ -e is_{each} ] &&" for each in names)
+            labels = "gate" if name == "computes" else "gate;waits"
+            self.build.add(name, f"touch is_{name}; until {others} :; do sleep 0.01; done\n",
+                           properties=f'LABELS "{labels}" TIMEOUT 60')
+        # The shortest starts at once, although the others would leave it no place.
+        self.build.add("d", "until [ -e is_computes ]; do sleep 0.01; done\n",
+                       properties='LABELS "gate;waits" TIMEOUT 60')
+        results = self.build.folder / "test-results"
+        results.mkdir()
+        times = {"d": 5, "a": 4, "b": 3, "c": 2, "computes": 1}
+        (results / "times.json").write_text(json.dumps(times))
+        code, last, output = self.build.run("gate")
+        self.assertEqual((code, last), (0, "5 passed, 0 failed, 0 skipped"))
+        self.assertNotIn("Unsteady", output)
+
     def test_an_unknown_property_is_an_error(self):
         self.build.add("a", "exit 0\n", properties="LABELS gate WILL_FAIL TRUE")
         code, last, _ = self.build.run("gate")
