@@ -1,6 +1,7 @@
 #include "base/files/files.hpp"
 
 #include "base/files/regular_file.hpp"
+#include "base/files/write_whole.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -54,6 +55,12 @@ Result<FileSystem> file_system_of(std::filesystem::path const& path) {
     return *found;
 }
 
+/// Itself, not where a link points: a link may be another user's.
+bool is_character_device(std::filesystem::path const& path) {
+    struct stat facts {};
+    return ::lstat(path.c_str(), &facts) == 0 && S_ISCHR(facts.st_mode);
+}
+
 Result<Descriptor> open_stream(std::filesystem::path const& path) {
     Descriptor stream(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!stream.is_open()) return file_error(errno, "open", path);
@@ -96,6 +103,11 @@ Result<Descriptor> open_private(std::filesystem::path const& path, int flags) {
 
 Result<void> write_file_atomic(std::filesystem::path const& path, std::string_view content,
                                int mode) {
+    if (is_stream_path(path) || is_character_device(path)) {
+        Descriptor const stream(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
+        if (!stream.is_open()) return file_error(errno, "open", path);
+        return write_whole(stream.get(), content, path);
+    }
     OSORA_TRY(auto file, NewFile::create(path, mode));
     OSORA_TRY_VOID(file.write(content));
     return file.replace();

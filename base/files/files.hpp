@@ -24,7 +24,8 @@ namespace osora {
 [[nodiscard]] Result<Descriptor> open_private(std::filesystem::path const& path, int flags);
 
 /// All steps of base/files/new_file.hpp at once: readers see the old or the new content, never a
-/// part. On error `path` is unchanged and no temporary file remains.
+/// part. On error `path` is unchanged and no temporary file remains. A stream (/dev/stdout,
+/// /dev/fd/N) or a character device is written to.
 [[nodiscard]] Result<void> write_file_atomic(std::filesystem::path const& path,
                                              std::string_view content, int mode = 0644);
 

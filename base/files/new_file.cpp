@@ -1,6 +1,7 @@
 #include "base/files/new_file.hpp"
 
 #include "base/files/files.hpp"
+#include "base/files/regular_file.hpp"
 #include "base/files/write_whole.hpp"
 #include "base/ids.hpp"
 
@@ -25,6 +26,19 @@ std::filesystem::path name_beside(std::filesystem::path const& target) {
     return target.parent_path() / fmt::format("{}.{}.tmp", name, make_suffix());
 }
 
+/// A device, a pipe or a socket would be replaced by the file, for all programs of the machine.
+Result<void> check_replaceable(std::filesystem::path const& target) {
+    struct stat facts {};
+    bool const exists = ::lstat(target.c_str(), &facts) == 0;
+    bool const fine = S_ISREG(facts.st_mode) || S_ISLNK(facts.st_mode) || S_ISDIR(facts.st_mode);
+    if (is_stream_path(target) || (exists && !fine)) {
+        return Error{
+            Errc::invalid_input,
+            target.string() + ": write: not a regular file, which a new one could replace"};
+    }
+    return {};
+}
+
 }  // namespace
 
 NewFile::NewFile(std::filesystem::path target, std::filesystem::path temporary, Descriptor file)
@@ -40,6 +54,7 @@ NewFile::~NewFile() {
 }
 
 Result<NewFile> NewFile::create(std::filesystem::path target, int mode) {
+    OSORA_TRY_VOID(check_replaceable(target));
     auto temporary = name_beside(target);
     Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                            static_cast<mode_t>(mode)));

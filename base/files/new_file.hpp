@@ -17,7 +17,8 @@ constexpr int kPrivate = 0600;
 
 class NewFile {
 public:
-    /// `mode`: used as given when it grants nothing to others; else reduced by the umask.
+    /// `mode`: used as given when it grants nothing to others; else reduced by the umask. Refuses
+    /// (invalid_input) a target that is a device, a pipe, a socket or a stream.
     [[nodiscard]] static Result<NewFile> create(std::filesystem::path target, int mode = 0644);
     NewFile(NewFile&& other) noexcept;
     NewFile& operator=(NewFile&&) = delete;

@@ -52,8 +52,8 @@ Result<Descriptor> open_regular(std::filesystem::path const& path, int flags) {
 
 bool is_stream_path(std::filesystem::path const& path) {
     std::string_view const text = path.native();
-    return text == "/dev/stdin" || text.starts_with("/dev/fd/") ||
-           text.starts_with("/proc/self/fd/");
+    return text == "/dev/stdin" || text == "/dev/stdout" || text == "/dev/stderr" ||
+           text.starts_with("/dev/fd/") || text.starts_with("/proc/self/fd/");
 }
 
 }  // namespace osora

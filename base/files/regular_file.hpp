@@ -16,7 +16,7 @@ namespace osora {
 /// The same check without opening it, for libraries that open by name.
 [[nodiscard]] Result<void> check_regular(std::filesystem::path const& path);
 
-/// Whether `path` names a stream that the user passed open: /dev/stdin, /dev/fd/N.
+/// Whether `path` names a stream that the user passed open: /dev/stdin, /dev/stdout, /dev/fd/N.
 [[nodiscard]] bool is_stream_path(std::filesystem::path const& path);
 
 }  // namespace osora

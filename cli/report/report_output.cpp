@@ -24,7 +24,11 @@ int write_rendered(Rendered const& report, std::optional<std::string> const& fil
         return report.exit_code;
     }
     auto const written = write_file_atomic(*file, report.text);
-    if (written.has_error()) return fail(kExitUsage, "--out: " + written.error().message);
+    if (written.has_error()) {
+        Error const error{written.error().code, "--out: " + written.error().message};
+        bool const full = error.code == Errc::out_of_space;
+        return full ? fail(error) : fail(kExitUsage, error);
+    }
     cli::print("wrote {} ({})\n", *file,
                format_bytes(static_cast<std::int64_t>(report.text.size())));
     return report.exit_code;

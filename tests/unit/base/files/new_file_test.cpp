@@ -34,6 +34,32 @@ int mode_of(fs::path const& path) {
     return static_cast<int>(facts.st_mode & 07777);
 }
 
+// Whoever writes a report to /dev/null as root must not replace it for all programs.
+TEST_F(NewFileTest, DevicesPipesAndStreamsAreNotReplaced) {
+    ASSERT_EQ(::mkfifo((folder_ / "pipe").c_str(), 0600), 0);
+    for (fs::path const& target : {folder_ / "pipe", fs::path("/dev/full"), fs::path("/dev/stdout"),
+                                   fs::path("/dev/fd/1")}) {
+        auto const made = NewFile::create(target);
+        ASSERT_TRUE(made.has_error()) << target;
+        EXPECT_EQ(made.error().code, Errc::invalid_input);
+        EXPECT_THAT(made.error().message, testing::HasSubstr(target.string() + ": write: not a "));
+    }
+    EXPECT_TRUE(fs::is_fifo(folder_ / "pipe"));
+    EXPECT_TRUE(fs::is_character_file("/dev/full"));
+    EXPECT_EQ(files(), 1);
+}
+
+TEST_F(NewFileTest, TextGoesToDevicesAndStreams) {
+    EXPECT_TRUE(write_file_atomic("/dev/null", "text").has_value());
+    EXPECT_TRUE(fs::is_character_file("/dev/null"));
+    EXPECT_EQ(write_file_atomic("/dev/full", "text").error().code, Errc::out_of_space);
+    Descriptor const file(
+        ::open((folder_ / "file").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kPrivate));
+    auto const stream = "/dev/fd/" + std::to_string(file.get());
+    ASSERT_TRUE(write_file_atomic(stream, "text").has_value());
+    EXPECT_EQ(read_file(folder_ / "file").value(), "text");
+}
+
 TEST_F(NewFileTest, NamesAreNeverTheSame) {
     std::set<std::string> names;
     for (int i = 0; i < 100; ++i) {
