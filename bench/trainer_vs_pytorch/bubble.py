@@ -10,7 +10,6 @@ and m micro-batches in 1F1B (arXiv 2104.04473, 2.2), (p - 1) / (v m) with v runs
 Of each setting the step with the least wall time counts, the one that other programs disturbed
 least; what is printed is the mean over the stages. Exit code 1: one differs by more than --limit.
 """
-import argparse
 import json
 import os
 import subprocess
@@ -18,6 +17,7 @@ import sys
 import tempfile
 
 import compare
+import options
 
 STAGES = 2
 
@@ -37,16 +37,12 @@ def idle_share(case, virtual, micro_batches, args):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = options.parser_of(__doc__, steps=12)
     parser.add_argument("--model", default="144x8c64", help="few channels: even stages")
     parser.add_argument("--bucket", default="16x16x8")
     parser.add_argument("--micro-batches", default="2,4,8")
     parser.add_argument("--virtual", default="1,2", help="runs of blocks of each stage")
-    parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--limit", type=float, default=0.1, help="relative difference")
-    parser.add_argument("--build", default=os.path.join(compare.ROOT, "build"))
-    parser.add_argument("--json", action="store_true")
     args = parser.parse_args()
 
     rows = []
