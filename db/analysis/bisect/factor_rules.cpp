@@ -104,7 +104,7 @@ constexpr std::array<std::string_view, 12> kComm{"NCCL_",     "nccl",
                                                  "ofed",      "resources.bind_cpus"};
 constexpr std::array<std::string_view, 6> kLoader{
     "data.", "text.", "ffmpeg", "libav.", "rehearse.data_wait_s", "rehearse.data_wait_rank"};
-constexpr std::array<std::string_view, 13> kCompute{"batch.",
+constexpr std::array<std::string_view, 14> kCompute{"batch.",
                                                     "bucket[",
                                                     "optim.precision",
                                                     "model.",
@@ -116,7 +116,8 @@ constexpr std::array<std::string_view, 13> kCompute{"batch.",
                                                     "OMP_",
                                                     "train.deterministic",
                                                     "threads",
-                                                    "rehearse.compute_s"};
+                                                    "rehearse.compute_s",
+                                                    "rehearse.own_work"};
 constexpr std::array<std::string_view, 3> kMemory{"memory.", "PYTORCH_CUDA_ALLOC_CONF",
                                                   "PYTORCH_ALLOC_CONF"};
 

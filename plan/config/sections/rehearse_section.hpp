@@ -5,13 +5,16 @@
 
 #include <boost/describe.hpp>
 
+#include <string>
+
 namespace osora::plan {
 
 struct RehearseSection {
-    AutoOr<double> compute_s;  // of a step's forward, backward and optimizer
-    double data_wait_s = 0;    // in each step
-    int data_wait_rank = -1;   // that waits; -1 = all
+    AutoOr<double> compute_s;       // of a step's forward, backward and optimizer
+    std::string own_work = "auto";  // "spin" keeps a CPU rank's threads busy, "sleep" none
+    double data_wait_s = 0;         // in each step
+    int data_wait_rank = -1;        // that waits; -1 = all
 };
-BOOST_DESCRIBE_STRUCT(RehearseSection, (), (compute_s, data_wait_s, data_wait_rank))
+BOOST_DESCRIBE_STRUCT(RehearseSection, (), (compute_s, own_work, data_wait_s, data_wait_rank))
 
 }  // namespace osora::plan

@@ -30,8 +30,8 @@ void spin_until(Clock::time_point deadline) {
     while (Clock::now() < deadline) {}
 }
 
-void work_until(Clock::time_point deadline, Device const& device, int threads) {
-    if (device.is_gpu()) {
+void work_until(Clock::time_point deadline, int threads) {
+    if (threads == 0) {
         std::this_thread::sleep_until(deadline);
     } else if (threads > 1) {
         at::parallel_for(0, threads, 1, [deadline](auto, auto) { spin_until(deadline); });
@@ -71,7 +71,7 @@ struct RehearsalStep::Player {
 
     void play(RehearsalOp const& op) {
         auto const work = [&](Clock::time_point from) {
-            work_until(after(from, op.until_s), step.device_, step.threads_);
+            work_until(after(from, op.until_s), step.threads_);
         };
         switch (op.kind) {
             case RehearsalKind::forward:
@@ -137,7 +137,7 @@ Result<RehearsedStep> RehearsalStep::run(plan::BucketCompute const& compute, int
 }
 
 void RehearsalStep::work_for(double seconds) const {
-    if (seconds > 0) work_until(after(Clock::now(), seconds), device_, threads_);
+    if (seconds > 0) work_until(after(Clock::now(), seconds), threads_);
 }
 
 }  // namespace osora::worker

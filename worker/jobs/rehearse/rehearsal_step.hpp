@@ -22,7 +22,8 @@ struct RehearsedStep {
 
 class RehearsalStep {
 public:
-    /// `threads`: number that a CPU rank's compute keeps busy.
+    /// `threads`: number that the compute keeps busy; 0: it sleeps, as a GPU's leaves the CPU
+    /// idle.
     RehearsalStep(RehearsalPlan plan, std::optional<Group> group, Device const& device,
                   int threads);
 

@@ -170,7 +170,9 @@ Result<TrainOutcome> run_rehearse_job(plan::WorkerJob const& job, RankEnvironmen
     OSORA_TRY(auto const buckets, Buckets::open(job));
     auto facts = process_facts(device);
     facts["collectives"] = std::to_string(plan.bucket_items.size());
-    RehearsalStep step(std::move(plan), group, device, threads);
+    std::string const& own_work = job.config.rehearse.own_work;
+    bool const sleeps = own_work == "sleep" || (own_work == "auto" && device.is_gpu());
+    RehearsalStep step(std::move(plan), group, device, sleeps ? 0 : threads);
     agent.send(protocol::WorkerHello{.rank = self.rank,
                                      .pid = static_cast<int>(::getpid()),
                                      .start_step = 0,

@@ -11,6 +11,7 @@
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
 #include <mutex>
 
 namespace osora::worker {
@@ -157,6 +158,19 @@ TEST(RehearsalStep, OwnWorkTakesTheTimeItIsGiven) {
         EXPECT_LE(times.forward_s + times.backward_s + times.exposed_comm_s + times.optimizer_s,
                   passed() + 1e-6);
     });
+}
+
+double processor_s() {
+    std::timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+TEST(RehearsalStep, OwnWorkOfNoThreadsLeavesTheProcessorIdle) {
+    RehearsalStep rehearsal(plan_of(job_with("bucketed", true)), std::nullopt, Device(), 0);
+    double const before = processor_s();
+    rehearsal.work_for(0.2);
+    EXPECT_LT(processor_s() - before, 0.1);
 }
 
 TEST(RehearsalStep, APeerThatIsGoneIsAnError) {
