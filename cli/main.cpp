@@ -54,7 +54,7 @@ int run(Context const& context, std::vector<std::string> const& words) {
         cli::print("{}", command_help(*match.command));
         return kExitOk;
     }
-    if (arguments.has_error()) return fail(kExitUsage, arguments.error().message);
+    if (arguments.has_error()) return fail(kExitUsage, arguments.error());
     return match.command->run(context, *arguments);
 }
 

@@ -93,7 +93,7 @@ void print_dry_run(Context const& context, PreparedRun const& prepared, Predeces
 int run_submit(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
     auto const request = submit_request(context, arguments);
-    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    if (request.has_error()) return fail(kExitUsage, request.error());
     auto prepared = prepare_run(context, *request, json);
     if (prepared.has_error()) return prepared.error();
     auto const& config = prepared->submission.resolved.config;
@@ -102,7 +102,7 @@ int run_submit(Context const& context, Arguments const& arguments) {
     }
     print_notes(*prepared);
     auto const after = predecessor_for(context, arguments, config);
-    if (after.has_error()) return fail(kExitUsage, after.error().message);
+    if (after.has_error()) return fail(kExitUsage, after.error());
     if (!arguments.has("--dry-run")) {
         StartOptions const options{
             .json = json, .attached = !arguments.has("--detach"), .after = *after};

@@ -24,10 +24,10 @@ int follow_to_end(Context const& context, RunFolder const& folder, bool json) {
 
 int run_watch(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     auto const folder = find_run(*state, *arguments.value("RUN"));
     if (folder.has_error()) {
-        return fail(exit_code_for(folder.error().code), folder.error().message);
+        return fail(folder.error());
     }
     bool const json = arguments.has("--json");
     if (!json) {

@@ -185,13 +185,13 @@ int run_bisect(Context const& context, Arguments const& arguments) {
         return fail(kExitUsage, "name two runs, or the slow one, or a series with --scaling");
     }
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     auto bisection = [&]() -> Result<Bisection> {
         OSORA_TRY(auto const history, open_history_or_warn(*state));
         return bisection_of(context, arguments, *history);
     }();
     if (bisection.has_error()) {
-        return fail(exit_code_for(bisection.error().code), bisection.error().message);
+        return fail(bisection.error());
     }
     bisection->state = *state;
     auto const& plan = bisection->plan;
@@ -213,7 +213,7 @@ int run_bisect(Context const& context, Arguments const& arguments) {
     }
     auto const outcome = search_for_cause(context, *bisection);
     if (outcome.has_error()) {
-        return fail(exit_code_for(outcome.error().code), outcome.error().message);
+        return fail(outcome.error());
     }
     return show(*bisection, *outcome);
 }

@@ -274,7 +274,7 @@ ScalingCost cost_of(Scaling const& scaling) {
 int bisect_scaling(Context const& context, Arguments const& arguments) {
     auto const scaling = scaling_of(context, arguments);
     if (scaling.has_error()) {
-        return fail(exit_code_for(scaling.error().code), scaling.error().message);
+        return fail(scaling.error());
     }
     if (arguments.has("--dry-run")) {
         auto const cost = cost_of(*scaling);
@@ -283,7 +283,7 @@ int bisect_scaling(Context const& context, Arguments const& arguments) {
         return kExitOk;
     }
     auto trials = ScalingTrials::open(context, *scaling);
-    if (trials.has_error()) return fail(exit_code_for(trials.error().code), trials.error().message);
+    if (trials.has_error()) return fail(trials.error());
     cli::print(scaling->progress, "scaling of {} · {} of {} steps, {} of each size, {} scaling{}\n",
                scaling->series, scaling->real ? "training" : "rehearsals", scaling->steps,
                scaling->repeats, scaling->strong ? "strong" : "weak",
@@ -291,7 +291,7 @@ int bisect_scaling(Context const& context, Arguments const& arguments) {
                    ? ""
                    : fmt::format("\n{} trials are known (log {})", trials->known(), trials->id()));
     auto const answer = study(*scaling, *trials);
-    if (answer.has_error()) return fail(exit_code_for(answer.error().code), answer.error().message);
+    if (answer.has_error()) return fail(answer.error());
     if (!answer->stopped) trials->end(end_of(*answer));
     if (scaling->json) {
         print_json("bisect", scaling_answer_json(*answer));

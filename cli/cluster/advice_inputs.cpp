@@ -220,8 +220,7 @@ boost::system::result<AdviceSources, int> advice_sources(Context const& context,
     auto facts = named_facts(context, arguments);
     if (facts.has_error()) {
         auto const code = facts.error().code;
-        return fail(code == Errc::not_found ? kExitUsage : exit_code_for(code),
-                    facts.error().message);
+        return fail(code == Errc::not_found ? kExitUsage : exit_code_for(code), facts.error());
     }
     bool const nccl = wants_nccl(arguments, *facts);
     AdviceSources sources;

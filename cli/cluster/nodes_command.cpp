@@ -64,15 +64,15 @@ void print_table(slurm::NodeMemory const& memory, std::int64_t now_us) {
 
 int run_nodes(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     protocol::StatePaths const paths{*state};
     std::int64_t const now_us = RealEnv().wall_us();
     if (auto const host = arguments.value("--forget")) {
         auto const done = forget(paths, *host);
-        if (done.has_error()) return fail(exit_code_for(done.error().code), done.error().message);
+        if (done.has_error()) return fail(done.error());
     }
     auto memory = slurm::read_node_memory(paths);
-    if (memory.has_error()) return fail(exit_code_for(memory.error().code), memory.error().message);
+    if (memory.has_error()) return fail(memory.error());
     auto const score_of = [now_us](auto const& each) { return slurm::score_at(each, now_us); };
     std::ranges::stable_sort(memory->nodes, std::greater(), score_of);
     if (arguments.has("--json")) {

@@ -157,22 +157,21 @@ int run_probe(Context const& context, Arguments const& arguments) {
     auto const begin = Clock::now();
     bool const json = arguments.has("--json");
     auto const request = probe_request(context, arguments);
-    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    if (request.has_error()) return fail(kExitUsage, request.error());
     auto measurements = measurements_of(context, arguments);
-    if (measurements.has_error()) return fail(kExitUsage, measurements.error().message);
+    if (measurements.has_error()) return fail(kExitUsage, measurements.error());
     auto prepared = prepare_run(context, *request, false);
     if (prepared.has_error()) return prepared.error();
     prepared->submission.probe = std::move(*measurements);
     auto collectives = collectives_of(arguments, prepared->submission.resolved.config);
-    if (collectives.has_error()) return fail(kExitUsage, collectives.error().message);
+    if (collectives.has_error()) return fail(kExitUsage, collectives.error());
     prepared->submission.collectives = std::move(*collectives);
     StartOptions const options{.quiet = true};
     auto const started = start_run(context, std::move(*prepared), options);
     if (started.folder.number == 0) return started.exit_code;
     auto const result = read_result(started.folder);
     if (result.has_error()) {
-        return started.exit_code != kExitOk ? started.exit_code
-                                            : fail(kExitBad, result.error().message);
+        return started.exit_code != kExitOk ? started.exit_code : fail(kExitBad, result.error());
     }
     double const took_s = std::chrono::duration<double>(Clock::now() - begin).count();
     int const answer =

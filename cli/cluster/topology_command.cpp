@@ -28,7 +28,7 @@ constexpr std::string_view kSourceHelp =
 int refuse(Error const& error) {
     bool const input = error.code == Errc::invalid_input || error.code == Errc::not_found ||
                        error.code == Errc::io;
-    return fail(input ? kExitUsage : exit_code_for(error.code), error.message);
+    return fail(input ? kExitUsage : exit_code_for(error.code), error);
 }
 
 Result<ClusterTopology> load_source(Context const& context, Arguments const& arguments) {

@@ -56,12 +56,16 @@ int fail(int exit_code, std::string_view message) {
     return exit_code;
 }
 
-int fail(Error const& error) {
-    int const code = fail(exit_code_for(error.code), error.message);
+int fail(int exit_code, Error const& error) {
+    fail(exit_code, error.message);
     auto const id = explanation_of(error.code);
     if (!id.empty() && ::isatty(STDERR_FILENO) == 1)
         cli::print(stderr, "       osora explain {}\n", id);
-    return code;
+    return exit_code;
+}
+
+int fail(Error const& error) {
+    return fail(exit_code_for(error.code), error);
 }
 
 int exit_code_for(Errc code) {

@@ -30,6 +30,8 @@ struct Context {
 
 /// Prints "osora: MESSAGE" on stderr and returns `exit_code`.
 int fail(int exit_code, std::string_view message);
+/// The same with the message of the error and, on a terminal, the id that explains it.
+int fail(int exit_code, Error const& error);
 /// The same with the exit code of the error.
 int fail(Error const& error);
 

@@ -82,7 +82,7 @@ Result<WorkerOutput> run_worker(Context const& context, std::vector<std::string>
 HelperAnswer answer_of_helper(Context const& context, std::vector<std::string> arguments,
                               HelperProgram program) {
     auto output = run_worker(context, std::move(arguments), program);
-    if (output.has_error()) return {fail(kExitInternal, output.error().message), {}};
+    if (output.has_error()) return {fail(kExitInternal, output.error()), {}};
     return {exit_code_after(output->status, program), std::move(output->text)};
 }
 
@@ -96,7 +96,7 @@ int run_worker_and_print(Context const& context, std::vector<std::string> argume
         return kExitOk;
     }
     auto const shown = summary(answer.text);
-    if (shown.has_error()) return fail(kExitInternal, shown.error().message);
+    if (shown.has_error()) return fail(kExitInternal, shown.error());
     cli::print("{}", *shown);
     return kExitOk;
 }

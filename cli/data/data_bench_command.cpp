@@ -74,7 +74,7 @@ Result<std::string> bench_summary(std::string_view text) {
 
 int run_bench(Context const& context, Arguments const& arguments) {
     auto const request = bench_request(arguments);
-    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    if (request.has_error()) return fail(kExitUsage, request.error());
     return run_worker_and_print(context, {"bench", protocol::encode(*request)},
                                 arguments.has("--json"), bench_summary, kClipsProgram);
 }

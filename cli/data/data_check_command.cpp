@@ -71,22 +71,22 @@ std::string check_text(protocol::ClipCheck const& check, std::string const& quar
 
 int run_data_check(Context const& context, Arguments const& arguments) {
     auto const request = check_request(arguments);
-    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    if (request.has_error()) return fail(kExitUsage, request.error());
     auto const quarantine = arguments.value("--quarantine");
     if (quarantine) {
         auto const place = check_new_file("--quarantine", *quarantine);
-        if (place.has_error()) return fail(kExitUsage, place.error().message);
+        if (place.has_error()) return fail(kExitUsage, place.error());
     }
     auto const answer =
         answer_of_helper(context, {"check", protocol::encode(*request)}, kClipsProgram);
     if (answer.exit_code != kExitOk) return answer.exit_code;
     auto const check = protocol::decode<protocol::ClipCheck>(answer.text);
-    if (check.has_error()) return fail(kExitInternal, check.error().message);
+    if (check.has_error()) return fail(kExitInternal, check.error());
     cli::print("{}",
                arguments.has("--json") ? answer.text : check_text(*check, quarantine.value_or("")));
     if (quarantine) {
         auto const written = write_file_atomic(*quarantine, quarantine_csv(*check));
-        if (written.has_error()) return fail(kExitBad, written.error().message);
+        if (written.has_error()) return fail(kExitBad, written.error());
     }
     return check->damaged.empty() ? kExitOk : kExitBad;
 }

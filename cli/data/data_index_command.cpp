@@ -120,12 +120,12 @@ std::string index_text(protocol::ClipIndex const& index) {
 
 int run_data_index(Context const& context, Arguments const& arguments) {
     auto const request = index_request(arguments);
-    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    if (request.has_error()) return fail(kExitUsage, request.error());
     auto const answer =
         answer_of_helper(context, {"index", protocol::encode(*request)}, kClipsProgram);
     if (answer.exit_code != kExitOk) return answer.exit_code;
     auto const index = protocol::decode<protocol::ClipIndex>(answer.text);
-    if (index.has_error()) return fail(kExitInternal, index.error().message);
+    if (index.has_error()) return fail(kExitInternal, index.error());
     cli::print("{}", arguments.has("--json") ? answer.text : index_text(*index));
     return index->failures.empty() ? kExitOk : kExitBad;
 }

@@ -218,14 +218,14 @@ int run_data_look(Context const& context, Arguments const& arguments) {
         }
     }
     auto const config = look_config(resolved, arguments, subject, is_run);
-    if (config.has_error()) return fail(kExitUsage, config.error().message);
+    if (config.has_error()) return fail(kExitUsage, config.error());
     auto const request = look_request(*config, arguments, is_run);
-    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    if (request.has_error()) return fail(kExitUsage, request.error());
     auto const answer =
         answer_of_helper(context, {"look", protocol::encode(*request)}, kClipsProgram);
     if (answer.exit_code != kExitOk) return answer.exit_code;
     auto const look = protocol::decode<protocol::ClipLook>(answer.text);
-    if (look.has_error()) return fail(kExitInternal, look.error().message);
+    if (look.has_error()) return fail(kExitInternal, look.error());
     cli::print("{}", arguments.has("--json") ? answer.text : look_text(*look));
     bool const damaged = std::ranges::any_of(look->clips, &protocol::LookedClip::damaged);
     return damaged || shown_clips(*look) == 0 ? kExitBad : kExitOk;

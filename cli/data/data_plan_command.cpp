@@ -251,7 +251,7 @@ int run_data_plan(Context const& context, Arguments const& arguments) {
     std::string const csv = arguments.value("--csv").value_or("");
     if (arguments.has("--csv")) {
         auto const place = check_new_file("--csv", csv);
-        if (place.has_error()) return fail(kExitUsage, place.error().message);
+        if (place.has_error()) return fail(kExitUsage, place.error());
     }
     auto const resolved = plan::load_config(config_request(context, arguments));
     if (!resolved.problems.empty()) {
@@ -259,13 +259,13 @@ int run_data_plan(Context const& context, Arguments const& arguments) {
         return kExitUsage;
     }
     auto const config = config_of_stage(resolved, arguments);
-    if (config.has_error()) return fail(kExitUsage, config.error().message);
+    if (config.has_error()) return fail(kExitUsage, config.error());
     auto const made = plan_clips(*config, plan::base_dir_of(resolved.run_file),
                                  arguments.has("--list-only"), csv);
     if (made.has_error()) {
         auto const& error = made.error();
         bool const input = error.code == Errc::invalid_input || error.code == Errc::not_found;
-        return fail(input ? kExitUsage : kExitBad, error.message);
+        return fail(input ? kExitUsage : kExitBad, error);
     }
     if (arguments.has("--json")) {
         print_json("data_plan", data_plan_json(*made));

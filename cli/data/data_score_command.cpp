@@ -128,12 +128,12 @@ std::string scores_text(protocol::ClipScores const& scores) {
 
 int run_data_score(Context const& context, Arguments const& arguments) {
     auto const request = score_request(arguments);
-    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    if (request.has_error()) return fail(kExitUsage, request.error());
     auto const answer =
         answer_of_helper(context, {"score", protocol::encode(*request)}, kClipsProgram);
     if (answer.exit_code != kExitOk) return answer.exit_code;
     auto const scores = protocol::decode<protocol::ClipScores>(answer.text);
-    if (scores.has_error()) return fail(kExitInternal, scores.error().message);
+    if (scores.has_error()) return fail(kExitInternal, scores.error());
     cli::print("{}", arguments.has("--json") ? answer.text : scores_text(*scores));
     return scores->damaged.empty() ? kExitOk : kExitBad;
 }

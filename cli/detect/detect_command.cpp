@@ -122,9 +122,9 @@ Result<std::vector<double>> values_of(std::string const& file, Arguments const& 
 
 int detect_csv(std::string const& file, Arguments const& arguments) {
     auto const settings = settings_of(arguments);
-    if (settings.has_error()) return fail(kExitUsage, settings.error().message);
+    if (settings.has_error()) return fail(kExitUsage, settings.error());
     auto values = values_of(file, arguments);
-    if (values.has_error()) return fail(kExitUsage, values.error().message);
+    if (values.has_error()) return fail(kExitUsage, values.error());
     auto const detection = detected(std::move(*values), *settings);
     if (arguments.has("--json")) {
         print_json("detect", detect_json(detection));
@@ -148,12 +148,12 @@ int detect_runs(Context const& context, Arguments const& arguments) {
             return fail(kExitUsage, fmt::format("{} goes with --csv", option));
     }
     auto const settings = settings_of(arguments);
-    if (settings.has_error()) return fail(kExitUsage, settings.error().message);
+    if (settings.has_error()) return fail(kExitUsage, settings.error());
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     auto const history = open_history_or_warn(*state);
     if (history.has_error()) {
-        return fail(exit_code_for(history.error().code), history.error().message);
+        return fail(history.error());
     }
     db::analysis::DetectionOptions options;
     options.robust = settings->robust;
@@ -168,7 +168,7 @@ int detect_runs(Context const& context, Arguments const& arguments) {
                       : arguments.has("--nodes") ? DetectWhat::nodes
                                                  : DetectWhat::all;
     auto const all = detect_history(**history, what, wanted, options, node_options);
-    if (all.has_error()) return fail(exit_code_for(all.error().code), all.error().message);
+    if (all.has_error()) return fail(all.error());
     if (arguments.has("--json")) {
         print_json("detect", detect_json(*all));
     } else {

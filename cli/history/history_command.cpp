@@ -19,16 +19,16 @@ constexpr int kLimit = 20;
 
 int list(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     auto const limit = arguments.number("--limit", 1, 1'000'000);
-    if (limit.has_error()) return fail(kExitUsage, limit.error().message);
+    if (limit.has_error()) return fail(kExitUsage, limit.error());
     auto const history = open_history_or_warn(*state);
     if (history.has_error()) {
-        return fail(exit_code_for(history.error().code), history.error().message);
+        return fail(history.error());
     }
     auto const runs =
         db::list_runs(**history, arguments.value("QUERY").value_or(""), limit->value_or(kLimit));
-    if (runs.has_error()) return fail(exit_code_for(runs.error().code), runs.error().message);
+    if (runs.has_error()) return fail(runs.error());
     std::vector<HistoryRow> rows;
     for (auto const& run : *runs) {
         rows.push_back({run, db::analysis::state_of(run.run, liveness_of(run.run))});
@@ -39,11 +39,11 @@ int list(Context const& context, Arguments const& arguments) {
 
 int rebuild(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
     auto const rebuilt = db::rebuild(*state);
     if (rebuilt.has_error()) {
-        return fail(exit_code_for(rebuilt.error().code), rebuilt.error().message);
+        return fail(rebuilt.error());
     }
     for (auto const& problem : rebuilt->ingested.problems) {
         cli::print(stderr, "osora: {}\n", problem);

@@ -60,7 +60,7 @@ int answer_query(Context const& context, Arguments const& arguments, db::Store& 
                  std::string const& sql) {
     auto const format = format_of(arguments);
     auto limits = limits_of(arguments, format);
-    if (limits.has_error()) return fail(kExitUsage, limits.error().message);
+    if (limits.has_error()) return fail(kExitUsage, limits.error());
     auto signals = SignalSource::open();
     limits->stopped = [&signals] {
         auto const seen = signals.take();
@@ -70,8 +70,7 @@ int answer_query(Context const& context, Arguments const& arguments, db::Store& 
     if (result.has_error()) {
         // A query that takes too long must not be reported as an unreachable host.
         bool const late = result.error().code == Errc::timed_out;
-        return fail(late ? kExitUndecided : exit_code_for(result.error().code),
-                    result.error().message);
+        return fail(late ? kExitUndecided : exit_code_for(result.error().code), result.error());
     }
     int const columns = context.terminal.interactive ? context.terminal.columns : 80;
     bool const list = sql.empty() && format == ReportFormat::text;
@@ -86,11 +85,11 @@ int answer_query(Context const& context, Arguments const& arguments, db::Store& 
 
 int run_history_sql(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     std::string sql = arguments.value("SQL").value_or("");
     if (sql == "-") {
         auto const text = read_stdin();
-        if (text.has_error()) return fail(kExitUsage, text.error().message);
+        if (text.has_error()) return fail(kExitUsage, text.error());
         sql = *text;
     }
     if (arguments.has("SQL") && sql.find_first_not_of(" \t\r\n;") == std::string::npos) {
@@ -98,7 +97,7 @@ int run_history_sql(Context const& context, Arguments const& arguments) {
     }
     auto const history = open_history_or_warn(*state);
     if (history.has_error()) {
-        return fail(exit_code_for(history.error().code), history.error().message);
+        return fail(history.error());
     }
     return answer_query(context, arguments, **history, sql);
 }

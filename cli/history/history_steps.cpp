@@ -39,7 +39,7 @@ ExportedSteps exported(db::RunRecord const& run, StepSeries const& series, fs::p
 }
 
 Error taken(fs::path const& file) {
-    return {Errc::busy, fmt::format("{} exists and is not overwritten", file.string())};
+    return {Errc::invalid_input, fmt::format("{} exists and is not overwritten", file.string())};
 }
 
 bool is_taken(fs::path const& file) {

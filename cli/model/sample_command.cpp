@@ -49,7 +49,7 @@ Result<std::string> sample_summary(std::string_view text) {
 
 int run_sample(Context const& context, Arguments const& arguments) {
     auto const checkpoint = checkpoint_of(context, arguments.value("CHECKPOINT").value_or(""));
-    if (checkpoint.has_error()) return fail(kExitUsage, checkpoint.error().message);
+    if (checkpoint.has_error()) return fail(kExitUsage, checkpoint.error());
     std::vector<std::string> words{"--sample", *checkpoint};
     for (std::string const name :
          {"--frames", "--size", "--steps", "--cfg-scale", "--seed", "--fps", "--embeddings",

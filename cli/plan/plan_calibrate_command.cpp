@@ -66,16 +66,16 @@ void print_summary(plan::Calibration const& c) {
 
 int run_plan_calibrate(Context const& context, Arguments const& arguments) {
     auto const path = calibration_path(context);
-    if (path.has_error()) return fail(exit_code_for(path.error().code), path.error().message);
+    if (path.has_error()) return fail(path.error());
     auto const words = worker_words(arguments);
-    if (words.has_error()) return fail(kExitUsage, words.error().message);
+    if (words.has_error()) return fail(kExitUsage, words.error());
     auto const measured = measure(context, *words);
     if (measured.has_error()) return fail(kExitBad, "calibrate: " + measured.error().message);
     if (auto const own = own_state(context, path->parent_path()); own.has_error()) {
         return fail(own.error());
     }
     if (auto const saved = save_calibration(*path, *measured); saved.has_error()) {
-        return fail(kExitBad, saved.error().message);
+        return fail(kExitBad, saved.error());
     }
     if (arguments.has("--json")) {
         cli::print("{}\n", printable_json(protocol::encode(*measured)));

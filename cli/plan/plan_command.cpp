@@ -28,7 +28,7 @@ int print_problems(std::vector<plan::ConfigProblem> const& problems) {
 int refuse_subject(Error const& error) {
     bool const input = error.code == Errc::invalid_input || error.code == Errc::not_found ||
                        error.code == Errc::io;
-    return fail(input ? kExitUsage : exit_code_for(error.code), error.message);
+    return fail(input ? kExitUsage : exit_code_for(error.code), error);
 }
 
 /// The part of a plan that plain srun can apply (docs/rfc/003).
@@ -44,7 +44,7 @@ int write_srun_plan(plan::PlanDecision const& decision, int nodes, std::string c
     auto const text = topology::encode_srun_plan(plan);
     if (text.has_error()) return fail(kExitUsage, "--srun " + file + ": " + text.error().message);
     if (auto const written = write_file_atomic(file, *text); written.has_error()) {
-        return fail(exit_code_for(written.error().code), written.error().message);
+        return fail(written.error());
     }
     cli::print("wrote {}: srun -N{} --ntasks-per-node={} --osora-plan={} PROGRAM\n", file, nodes,
                plan.tasks_per_node, shell_word(file));
@@ -53,7 +53,7 @@ int write_srun_plan(plan::PlanDecision const& decision, int nodes, std::string c
 
 int run_plan(Context const& context, Arguments const& arguments) {
     auto const top = arguments.number("--top", 0, 1000);
-    if (top.has_error()) return fail(kExitUsage, top.error().message);
+    if (top.has_error()) return fail(kExitUsage, top.error());
     auto subject = plan_subject(context, arguments);
     if (subject.has_error()) return refuse_subject(subject.error());
     plan::ResolvedConfig const& resolved = subject->resolved;
@@ -66,7 +66,7 @@ int run_plan(Context const& context, Arguments const& arguments) {
         auto const& error = planned.error();
         // A plan that does not fit is a valid answer, with exit code 1.
         return fail(error.code == Errc::out_of_memory ? kExitBad : exit_code_for(error.code),
-                    error.message);
+                    error);
     }
     if (!subject->machine.empty()) planned->header.machine = subject->machine;
     std::ranges::move(subject->taken, std::back_inserter(planned->decision.reasons));

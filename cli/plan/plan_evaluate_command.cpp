@@ -20,9 +20,9 @@ int run(Context const& /*context*/, Arguments const& arguments) {
     auto hardware = plan::HardwareTable::built_in();
     if (auto const file = arguments.value("--hardware")) {
         auto const text = read_file(*file, 1 << 24);
-        if (text.has_error()) return fail(kExitUsage, text.error().message);
+        if (text.has_error()) return fail(kExitUsage, text.error());
         auto const added = hardware.add(*text, *file);
-        if (added.has_error()) return fail(kExitUsage, added.error().message);
+        if (added.has_error()) return fail(kExitUsage, added.error());
     }
     LineReader lines(STDIN_FILENO, kLineBytes);
     while (true) {

@@ -21,14 +21,14 @@ int run_diff(Context const& context, Arguments const& arguments) {
         if (!refused.empty()) return fail(kExitUsage, refused);
     }
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     auto const history = open_history_or_warn(*state);
     if (history.has_error()) {
-        return fail(exit_code_for(history.error().code), history.error().message);
+        return fail(history.error());
     }
     auto const sides = diff_sides(**history, asked_a, asked_b);
     // Exit code 1 would say that B is slower; a missing run is a wrong argument.
-    if (sides.has_error()) return fail(kExitUsage, sides.error().message);
+    if (sides.has_error()) return fail(kExitUsage, sides.error());
     auto const found = db::analysis::compare_runs(sides->a, sides->b);
     Rendered rendered{.text = {}, .exit_code = diff_exit_code(found)};
     switch (format) {

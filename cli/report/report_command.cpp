@@ -72,16 +72,16 @@ int run_report_command(Context const& context, Arguments const& arguments) {
         if (!refused.empty()) return fail(kExitUsage, refused);
     }
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     auto const history = open_history_or_warn(*state);
     if (history.has_error()) {
-        return fail(exit_code_for(history.error().code), history.error().message);
+        return fail(history.error());
     }
     auto const report = predictions ? predictions_text(**history, format)
                         : wanted    ? run_text(**history, *wanted, format)
                                     : series_text(**history, *series, format);
     if (report.has_error()) {
-        return fail(exit_code_for(report.error().code), report.error().message);
+        return fail(report.error());
     }
     return write_rendered(*report, file);
 }

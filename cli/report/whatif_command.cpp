@@ -45,7 +45,7 @@ int print_whatif(std::string const& ops_file, Arguments const& arguments) {
     }
     auto const found = analyse(ops_file, *meta_file);
     // A missing file is a wrong argument here, like one that cannot be read.
-    if (found.has_error()) return fail(kExitUsage, found.error().message);
+    if (found.has_error()) return fail(kExitUsage, found.error());
     if (arguments.has("--json")) {
         print_json("whatif", whatif_json(*found));
     } else {

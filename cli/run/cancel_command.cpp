@@ -130,12 +130,12 @@ int cancel_without_job(int number, JobStatus const& stand) {
 
 int run_cancel(Context const& context, Arguments const& arguments) {
     auto known = run_of(context, arguments, trust_of(arguments));
-    if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
+    if (known.has_error()) return fail(known.error());
     bool const json = arguments.has("--json");
     bool const now = arguments.has("--now");
     int const number = known->folder.number;
     if (auto const queued = cancel_waiting_job(context, known->folder)) {
-        if (queued->has_error()) return fail(kExitUnreachable, queued->error().message);
+        if (queued->has_error()) return fail(kExitUnreachable, queued->error());
         return report(*known, json, "was taken out of the queue");
     }
     if (is_over(known->view)) {
@@ -150,7 +150,7 @@ int run_cancel(Context const& context, Arguments const& arguments) {
         return cancel_without_controller(*known, sent.error());
     }
     if (sent.has_error()) {
-        return fail(exit_code_for(sent.error().code), sent.error().message);
+        return fail(sent.error());
     }
     if (!json && !now) {
         cli::print("run {}: {}\n", number,
@@ -159,7 +159,7 @@ int run_cancel(Context const& context, Arguments const& arguments) {
         std::fflush(stdout);
     }
     auto const ended = wait_for_end(context, known->folder, known->view);
-    if (ended.has_error()) return fail(kExitBad, ended.error().message);
+    if (ended.has_error()) return fail(kExitBad, ended.error());
     if (!*ended) {
         auto const stand = job_status(context, known->folder);
         if (stand.place == JobPlace::gone) return cancel_without_job(number, stand);

@@ -73,14 +73,14 @@ Result<Child> spawn_daemon(Context const& context, fs::path const& state, fs::pa
 
 int start(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     if (auto const there = ask_daemon(*state, protocol::DaemonStatus()); there.has_value()) {
         return report(*there, arguments.has("--json"));
     }
     if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
     fs::path const log = protocol::StatePaths{*state}.daemon_log();
     auto const child = spawn_daemon(context, *state, log);
-    if (child.has_error()) return fail(kExitBad, child.error().message);
+    if (child.has_error()) return fail(kExitBad, child.error());
     auto const deadline = Clock::now() + kDaemonStartLimit;
     while (Clock::now() < deadline) {
         auto const reply = ask_daemon(*state, protocol::DaemonStatus());
@@ -93,12 +93,12 @@ int start(Context const& context, Arguments const& arguments) {
 
 int status(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     bool const json = arguments.has("--json");
     auto const reply = ask_daemon(*state, protocol::DaemonStatus());
     if (reply.has_value()) return report(*reply, json);
     if (reply.error().code != Errc::unreachable) {
-        return fail(exit_code_for(reply.error().code), reply.error().message);
+        return fail(reply.error());
     }
     if (json) {
         print_json("daemon", {{"running", false}});
@@ -110,7 +110,7 @@ int status(Context const& context, Arguments const& arguments) {
 
 int stop(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     auto const reply = ask_daemon(*state, protocol::StopDaemon());
     if (reply.has_error()) {
         bool const none = reply.error().code == Errc::unreachable;

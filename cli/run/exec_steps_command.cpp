@@ -178,7 +178,7 @@ int run_exec_steps(Context const&, Arguments const& arguments) {
     }
     LogReading reading(found, std::move(pattern));
     auto const done = read_log(arguments.value("FILE").value_or("-"), reading);
-    if (done.has_error()) return fail(kExitUsage, done.error().message);
+    if (done.has_error()) return fail(kExitUsage, done.error());
     if (arguments.has("--json")) {
         print_json("exec_steps", json_of(found));
     } else {

@@ -50,7 +50,7 @@ Result<std::string> text_for(Context const& context, Arguments const& arguments)
 
 int run_init(Context const& context, Arguments const& arguments) {
     auto const text = text_for(context, arguments);
-    if (text.has_error()) return fail(exit_code_for(text.error().code), text.error().message);
+    if (text.has_error()) return fail(text.error());
     auto const file = arguments.value("FILE");
     if (arguments.has("--json")) {
         print_json("init", {{"text", *text}});
@@ -65,7 +65,7 @@ int run_init(Context const& context, Arguments const& arguments) {
         return fail(kExitUsage, *file + ": exists already; --force replaces it");
     }
     if (auto const written = write_file_atomic(*file, *text); written.has_error()) {
-        return fail(kExitBad, written.error().message);
+        return fail(kExitBad, written.error());
     }
     cli::print("wrote {0}; next: osora validate {0}\n", *file);
     return kExitOk;

@@ -67,7 +67,7 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     submission.resolved = plan::load_config(request);
     if (!submission.resolved.problems.empty()) return refuse(submission.resolved.problems, json);
     if (auto const given = check_secrets(submission.resolved.config); given.has_error()) {
-        return fail(kExitUsage, given.error().message);
+        return fail(kExitUsage, given.error());
     }
     auto const cluster = local_cluster(context);
     auto const problems = plan_problems(submission.resolved, cluster);
@@ -81,13 +81,13 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     submission.base_dir =
         request.base_dir.empty() ? plan::base_dir_of(request.run_file) : request.base_dir;
     auto const scored = check_score(context, submission.resolved.config, submission.base_dir);
-    if (scored.has_error()) return fail(kExitUsage, scored.error().message);
+    if (scored.has_error()) return fail(kExitUsage, scored.error());
     PlanInputs inputs{.cluster = cluster, .base_dir = submission.base_dir, .calibration = {}};
     auto planned = plan_run(context, submission.resolved, inputs);
     if (planned.has_error()) {
         auto const& error = planned.error();
         return fail(error.code == Errc::out_of_memory ? kExitBad : exit_code_for(error.code),
-                    error.message);
+                    error);
     }
     if (!planned->warning.empty()) prepared.notes.push_back(planned->warning);
     prepared.planned = std::move(*planned);
@@ -114,26 +114,26 @@ void print_notes(PreparedRun const& prepared) {
 }
 
 StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions const& options) {
-    auto const refused = [](int code, std::string const& message) {
-        return StartedRun{.exit_code = fail(code, message), .folder = {}};
+    auto const refused = [](int code, Error const& error) {
+        return StartedRun{.exit_code = fail(code, error), .folder = {}};
     };
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return refused(kExitUsage, state.error().message);
+    if (state.has_error()) return refused(kExitUsage, state.error());
     // Checked before anything is made: a run that cannot start leaves no files.
     auto const controller = controller_program(context);
-    if (controller.has_error()) return refused(kExitUsage, controller.error().message);
+    if (controller.has_error()) return refused(kExitUsage, controller.error());
     Environment environment = context.environment;
     for (auto const& [name, value] : prepared.submission.resolved.config.worker.env) {
         set_variable(environment, name, value);
     }
     if (auto const fits = check_size(environment); fits.has_error()) {
-        return refused(kExitUsage, fits.error().message);
+        return refused(kExitUsage, fits.error());
     }
     auto const worker = worker_program(context);
     auto const& job = prepared.submission.resolved.config.run.job;
     bool const without_worker =
         job == "exec" || (job == "probe" && prepared.submission.collectives.collectives.empty());
-    if (worker.has_error() && !without_worker) return refused(kExitUsage, worker.error().message);
+    if (worker.has_error() && !without_worker) return refused(kExitUsage, worker.error());
     prepared.submission.attached = options.attached;
     prepared.submission.facts = submission_facts(
         context.environment, worker.has_value() ? *worker : std::filesystem::path());
@@ -144,13 +144,13 @@ StartedRun start_run(Context const& context, PreparedRun prepared, StartOptions 
     }
     prepared.submission.submitted_us = RealEnv().wall_us();
     if (auto const own = own_state(context, *state); own.has_error()) {
-        return refused(exit_code_for(own.error().code), own.error().message);
+        return refused(exit_code_for(own.error().code), own.error());
     }
     auto key = protocol::secret_key(*state);
-    if (key.has_error()) return refused(kExitBad, key.error().message);
+    if (key.has_error()) return refused(kExitBad, key.error());
     prepared.submission.secret_key = std::move(*key);
     auto run = create_run(*state, prepared.submission);
-    if (run.has_error()) return refused(kExitBad, run.error().message);
+    if (run.has_error()) return refused(kExitBad, run.error());
     prepared.planned.header.run = run->name;
     if (options.json) {
         cli::print("{}\n", printable_json(protocol::encode(prepared.planned.decision)));

@@ -118,12 +118,12 @@ int fail_asking(KnownRun const& run, Error const& why) {
                                 number, host.empty() ? "" : " (it was started on " + host + ")",
                                 why.message));
     }
-    return fail(exit_code_for(why.code), fmt::format("run {}: {}", number, why.message));
+    return fail(Error{why.code, fmt::format("run {}: {}", number, why.message)});
 }
 
 int run_relaunch(Context const& context, Arguments const& arguments) {
     auto known = run_of(context, arguments, trust_of(arguments));
-    if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
+    if (known.has_error()) return fail(known.error());
     bool const json = arguments.has("--json");
     int const number = known->folder.number;
     protocol::ControlRelaunch asked;
@@ -165,7 +165,7 @@ int run_relaunch(Context const& context, Arguments const& arguments) {
         std::fflush(stdout);
     }
     auto const done = wait_for_attempt(*known, after);
-    if (done.has_error()) return fail(kExitBad, done.error().message);
+    if (done.has_error()) return fail(kExitBad, done.error());
     if (done->runs) return report(number, json, *done);
     if (done->lost) {
         return fail(kExitUnreachable,

@@ -19,10 +19,10 @@ namespace {
 
 int run_resume(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     if (auto const own = own_state(context, *state); own.has_error()) return fail(own.error());
     auto const known = run_of(context, arguments, trust_of(arguments));
-    if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
+    if (known.has_error()) return fail(known.error());
     RunFolder const& folder = known->folder;
     protocol::RunView const& view = known->view;
     if (has_controller(folder.paths)) {
@@ -50,7 +50,7 @@ int run_resume(Context const& context, Arguments const& arguments) {
                                .resume = is_over(view),
                                .known_records = view.records};
     auto const submitted = plan::read_submitted_run(folder.paths);
-    if (submitted.has_error()) return fail(kExitUsage, submitted.error().message);
+    if (submitted.has_error()) return fail(kExitUsage, submitted.error());
     auto const& config = submitted->config;
     if (is_queued(context, config)) return queue_and_follow(context, folder, config, options);
     return start_and_follow(context, folder, options);

@@ -75,7 +75,7 @@ bool has_begun(RunFolder const& run) {
 int serve_and_follow(Context const& context, RunFolder const& run, StartOptions const& options) {
     auto const given = submit_to_daemon(context, run, options.resume);
     if (given.has_error()) {
-        return fail(exit_code_for(given.error().code), "daemon: " + given.error().message);
+        return fail(Error{given.error().code, "daemon: " + given.error().message});
     }
     if (!has_begun(run)) {
         return fail(kExitBad, fmt::format("run {}: the daemon's controller did not start\n{}",
@@ -113,7 +113,7 @@ int start_and_follow(Context const& context, RunFolder const& run, StartOptions 
     if (is_for_daemon(run)) return serve_and_follow(context, run, options);
     auto controller =
         start_controller(context, run, {.attached = options.attached, .resume = options.resume});
-    if (controller.has_error()) return fail(kExitBad, controller.error().message);
+    if (controller.has_error()) return fail(kExitBad, controller.error());
     if (!options.attached) return detach(run, *controller, options);
     return follow(context, run,
                   {.json = options.json,

@@ -254,12 +254,12 @@ protocol::json::object to_detailed_object(ActiveRun const& run) {
 
 int all(Context const& context, bool json, int limit) {
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return fail(kExitUsage, state.error().message);
+    if (state.has_error()) return fail(kExitUsage, state.error());
     auto ended = ended_runs(*state, std::max(limit, static_cast<int>(kLookedAt)));
     std::set<int> over;
     for (auto const& each : ended) over.insert(each.run.number);
     auto const active = active_runs(context, *state, over);
-    if (active.has_error()) return fail(kExitBad, active.error().message);
+    if (active.has_error()) return fail(kExitBad, active.error());
     std::erase_if(ended, [&](auto const& each) { return is_among(*active, each.run.number); });
     if (ended.size() > static_cast<std::size_t>(limit))
         ended.resize(static_cast<std::size_t>(limit));
@@ -328,11 +328,11 @@ int run_status(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
     if (!arguments.has("RUN")) {
         auto const limit = arguments.number("--ended", 0, 1'000'000);
-        if (limit.has_error()) return fail(kExitUsage, limit.error().message);
+        if (limit.has_error()) return fail(kExitUsage, limit.error());
         return all(context, json, limit->value_or(kEndedShown));
     }
     auto known = run_of(context, arguments, Imported::taken);
-    if (known.has_error()) return fail(exit_code_for(known.error().code), known.error().message);
+    if (known.has_error()) return fail(known.error());
     JobStatusQuery look(context, known->folder.paths.state().dir);
     bool const here = has_controller(known->folder.paths);
     ActiveRun one{std::move(*known), here, {}};

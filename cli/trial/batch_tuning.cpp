@@ -50,11 +50,11 @@ boost::system::result<BatchTuning, int> batch_tuning_of(Context const& context,
     }
     auto const steps = arguments.number("--steps", 5, kBatchStepsMax);
     auto const trials = arguments.number("--trials", 2, kBatchTrialsMax);
-    if (steps.has_error()) return fail(kExitUsage, steps.error().message);
-    if (trials.has_error()) return fail(kExitUsage, trials.error().message);
+    if (steps.has_error()) return fail(kExitUsage, steps.error());
+    if (trials.has_error()) return fail(kExitUsage, trials.error());
     tuning.trials = trials->value_or(kBatchTrials);
     auto run = tune_run(context, arguments, true, steps->value_or(kBatchSteps));
-    if (run.has_error()) return fail(kExitUsage, run.error().message);
+    if (run.has_error()) return fail(kExitUsage, run.error());
     tuning.run = std::move(*run);
     auto const base = prepare_run(context, tuning.run.request, tuning.json);
     if (base.has_error()) return base.error();

@@ -43,7 +43,7 @@ Result<plan::ConfigRequest> rehearsal_request(Context const& context, Arguments 
 int run_rehearse(Context const& context, Arguments const& arguments) {
     bool const json = arguments.has("--json");
     auto const request = rehearsal_request(context, arguments);
-    if (request.has_error()) return fail(kExitUsage, request.error().message);
+    if (request.has_error()) return fail(kExitUsage, request.error());
     auto prepared = prepare_run(context, *request, json);
     if (prepared.has_error()) return prepared.error();
     print_notes(*prepared);
@@ -56,7 +56,7 @@ int run_rehearse(Context const& context, Arguments const& arguments) {
     if (started.exit_code != kExitOk) return started.exit_code;
     auto report = report_of(context, started.folder);
     if (report.has_error()) {
-        return fail(exit_code_for(report.error().code), report.error().message);
+        return fail(report.error());
     }
     result.report = std::move(*report);
     if (json) {

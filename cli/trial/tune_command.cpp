@@ -64,17 +64,17 @@ boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments c
     tuning.json = arguments.has("--json");
     auto const steps = arguments.number("--steps", 5, kTuneStepsMax);
     auto const trials = arguments.number("--trials", 2, kTuneTrialsMax);
-    if (steps.has_error()) return fail(kExitUsage, steps.error().message);
-    if (trials.has_error()) return fail(kExitUsage, trials.error().message);
+    if (steps.has_error()) return fail(kExitUsage, steps.error());
+    if (trials.has_error()) return fail(kExitUsage, trials.error());
     tuning.trials = trials->value_or(kTrials);
     auto run = tune_run(context, arguments, arguments.has("--real"), steps->value_or(kTuneSteps));
-    if (run.has_error()) return fail(kExitUsage, run.error().message);
+    if (run.has_error()) return fail(kExitUsage, run.error());
     tuning.run = std::move(*run);
     auto const base = prepare_run(context, tuning.run.request, tuning.json);
     if (base.has_error()) return base.error();
     print_notes(*base);  // the notes of the trials would be the same
     auto candidates = candidates_for(context, arguments, *base);
-    if (candidates.has_error()) return fail(kExitUsage, candidates.error().message);
+    if (candidates.has_error()) return fail(kExitUsage, candidates.error());
     tuning.candidates = std::move(*candidates);
     if (tuning.candidates.empty()) {
         return fail(kExitUndecided, "nothing to try: one rank has no communication");

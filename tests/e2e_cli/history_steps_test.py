@@ -48,7 +48,7 @@ def check_csv(folder):
         assert mine["run"] == "1" and mine["name"] == "demo-0001", mine
     walls = [float(row["wall_s"]) for row in rows]
     assert walls == sorted(walls), walls
-    taken = osora(folder, "history", "export", "1", "--format", "csv", "--to", "steps.csv", code=1)
+    taken = osora(folder, "history", "export", "1", "--format", "csv", "--to", "steps.csv", code=2)
     assert "steps.csv exists and is not overwritten" in taken, taken
     return rows
 

@@ -140,7 +140,7 @@ Result<Sweep> read_sweep(std::string const& file, std::optional<std::string> con
 
 int run_nccl_compare(Context const& /*context*/, Arguments const& arguments) {
     auto const percent = arguments.real("--over", 0.1, 1000);
-    if (percent.has_error()) return fail(kExitUsage, percent.error().message);
+    if (percent.has_error()) return fail(kExitUsage, percent.error());
     double const over = percent->value_or(kOverPercent) / 100;
     Sides sides{*arguments.value("BEFORE.csv"), *arguments.value("AFTER.csv"), {}, {}};
     auto before = read_sweep(sides.before_file, arguments.value("--before"));

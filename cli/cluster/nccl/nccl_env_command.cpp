@@ -131,7 +131,7 @@ int run_nccl_env(Context const& context, Arguments const& arguments) {
         }
         auto found = of_run(context, *wanted);
         if (found.has_error()) {
-            return fail(exit_code_for(found.error().code), found.error().message);
+            return fail(found.error());
         }
         shown = std::move(*found);
     } else {

@@ -89,7 +89,7 @@ int write_tuner_file(std::vector<NcclGroup> const& groups, topology::NcclConstan
     auto const text = topology::encode_tuner_file(tuner);
     if (text.has_error()) return fail(kExitUsage, "--tuner " + file + ": " + text.error().message);
     if (auto const written = write_file_atomic(file, *text); written.has_error()) {
-        return fail(exit_code_for(written.error().code), written.error().message);
+        return fail(written.error());
     }
     if (json) {
         print_json("nccl_tuner_file",
@@ -105,7 +105,7 @@ int run_nccl_model(Context const& /*context*/, Arguments const& arguments) {
     auto const file = arguments.value("--graphs");
     if (!file) return fail(kExitUsage, "nccl model: --graphs FILE is needed");
     auto const version = nccl_version(arguments);
-    if (version.has_error()) return fail(kExitUsage, version.error().message);
+    if (version.has_error()) return fail(kExitUsage, version.error());
     auto const groups = read_graphs(*file, arguments.value("--topo"));
     if (groups.has_error()) return fail(nccl_exit_code(groups.error()), groups.error().message);
     auto const constants = topology::nccl_constants(*version);

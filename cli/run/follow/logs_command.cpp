@@ -158,7 +158,7 @@ Result<LogRequest> request_of(Context const& context, Arguments const& arguments
 int run_logs(Context const& context, Arguments const& arguments) {
     auto request = request_of(context, arguments);
     if (request.has_error()) {
-        return fail(exit_code_for(request.error().code), request.error().message);
+        return fail(request.error());
     }
     LogFiles files(request->run.folder.paths, request->attempt, request->ranks);
     if (request->follow && !is_over(request->run.view)) {

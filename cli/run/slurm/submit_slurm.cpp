@@ -68,7 +68,7 @@ int queue_and_follow(Context const& context, RunFolder const& run, plan::RunConf
     if (!record) {
         bool const fresh = options.known_records == 0 && !options.resume;
         if (fresh && !submitted.kept) std::filesystem::remove_all(run.paths.dir, ignored);
-        return fail(exit_code_for(submitted.error.code), submitted.error.message);
+        return fail(submitted.error);
     }
     if (!submitted.notice.empty()) cli::print(stderr, "note: {}\n", submitted.notice);
     std::filesystem::remove(run.paths.stop_request(), ignored);
