@@ -53,12 +53,22 @@ struct Prediction {
     double step_time_s = 0;
     double step_time_error = 0;  // relative half width according to the calibration, 0.25 = 25 %
     double compute_s = 0, exposed_comm_s = 0, bubble_s = 0, loader_s = 0;
+    double rank_wait_s = 0;   // for the slowest rank, where ranks train different buckets in a step
+    double rank_balance = 1;  // longest work of a rank over the mean; 1: all take equally long
     double peak_memory_gib = 0;  // of one rank's tensors, worst bucket
     std::string peak_bucket;     // "64 x 8"
     double host_memory_gib = 0;  // of one node: loaders and, on CPU ranks, everything
     double samples_per_s = 0;
     std::int64_t clips = 0;  // job = "score": rows of the list
     double total_s = 0;      // job = "score": of all clips; 0: not predicted
+};
+/// A global batch of the first bucket, the others at equal cost, on the layout of the plan. Means
+/// over the buckets, as above, without loaders.
+struct ExpectedBatch {
+    std::int64_t global_batch_size = 0;
+    double exposed_comm_share = 0;  // of a step
+    double step_time_s = 0;
+    double samples_per_s = 0;
 };
 struct Alternative {
     LayoutPlan layout;
@@ -88,6 +98,7 @@ struct PlanDecision {
     std::vector<RankGroups> rank_groups;  // of `chosen`
     std::vector<StagePlan> stages;
     std::vector<std::string> reasons;
+    std::vector<ExpectedBatch> batch_curve;  // of `chosen` and of other batches, ascending
     std::vector<Alternative> alternatives;
     std::vector<Rejection> rejected;
     std::vector<NcclSetting> nccl_env;
@@ -104,14 +115,16 @@ BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
                        threads_per_rank, vae_micro_batch_size, vae_micro_frame_size, buckets))
 BOOST_DESCRIBE_STRUCT(Prediction, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
-                       peak_memory_gib, peak_bucket, host_memory_gib, samples_per_s, clips,
-                       total_s))
+                       rank_wait_s, rank_balance, peak_memory_gib, peak_bucket, host_memory_gib,
+                       samples_per_s, clips, total_s))
+BOOST_DESCRIBE_STRUCT(ExpectedBatch, (),
+                      (global_batch_size, exposed_comm_share, step_time_s, samples_per_s))
 BOOST_DESCRIBE_STRUCT(Alternative, (), (layout, predicted))
 BOOST_DESCRIBE_STRUCT(Rejection, (), (layout, reason))
 BOOST_DESCRIBE_STRUCT(NcclSetting, (), (name, value, origin, reason, cls, nodes))
 BOOST_DESCRIBE_STRUCT(StagePlan, (), (at_step, chosen, predicted))
 BOOST_DESCRIBE_STRUCT(PlanDecision, (),
-                      (schema, chosen, predicted, rank_groups, stages, reasons, alternatives,
-                       rejected, nccl_env))
+                      (schema, chosen, predicted, rank_groups, stages, reasons, batch_curve,
+                       alternatives, rejected, nccl_env))
 
 }  // namespace osora::plan

@@ -106,6 +106,27 @@ std::string cost_reason(ChosenParts const& parts) {
                        100 * worst);
 }
 
+/// Empty if no ranks train side by side, or there is one bucket.
+std::string balance_reason(ChosenParts const& parts) {
+    PlanContext const& context = parts.context;
+    if (context.dp_size() == 1 || context.keys.size() == 1) return "";
+    auto const shares = step_shares(context, parts.batches.sizes);
+    bool const own = context.config.debug.bucket_schedule == "original";
+    PlanContext drawing = context;
+    drawing.config.debug.bucket_schedule = "original";
+    RankBalance const drawn = rank_balance(drawing, shares, parts.loader.times);
+    if (own) {
+        return fmt::format(
+            "bucket_schedule original: each of {} ranks draws a bucket in every step and waits "
+            "for the slowest, which works {:.2f} times as long as the mean",
+            context.dp_size(), drawn.ratio());
+    }
+    return fmt::format(
+        "balance: {} ranks train one bucket in a step and take equally long; if each drew its own "
+        "bucket, the slowest would work {:.2f} times as long as the mean",
+        context.dp_size(), drawn.ratio());
+}
+
 void add_micro_reasons(ChosenParts const& parts, std::vector<Rejection> const& rejected,
                        std::vector<std::string>& reasons) {
     PlanContext const& context = parts.context;
@@ -162,6 +183,7 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
     PlanContext const& context = parts.context;
     std::vector<std::string> reasons{parts.batches.reason};
     if (context.keys.size() > 1) reasons.push_back(cost_reason(parts));
+    if (auto reason = balance_reason(parts); !reason.empty()) reasons.push_back(std::move(reason));
     add_micro_reasons(parts, rejected, reasons);
     if (!context.gpu) reasons.push_back(cores_reason(parts));
     reasons.push_back(parts.loader.reason);

@@ -5,6 +5,7 @@
 #include "base/text/units.hpp"
 #include "plan/autoencoder/autoencoder_plan.hpp"
 #include "plan/earlier/stated_error.hpp"
+#include "plan/layout/batch_curve.hpp"
 #include "plan/layout/batch_sizes.hpp"
 #include "plan/layout/cut_search.hpp"
 #include "plan/layout/encode_layout.hpp"
@@ -106,6 +107,10 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
         peak = memory;
         expected.peak_bucket = context.bucket_name(i);
     }
+    RankBalance const balance = rank_balance(context, shares, loader.times);
+    expected.rank_wait_s = balance.longest_s - balance.mean_s;
+    expected.rank_balance = balance.ratio();
+    expected.step_time_s += expected.rank_wait_s;
     bool const shares_cores = core_sharing(step_query(context, 0, candidate.threads)) > 1;
     double const own_error =
         compute_times && context.network_known
@@ -221,6 +226,7 @@ Result<PlanDecision> plan_of_cut(PlanRequest const& request) {
     ChosenParts const parts{context, batches, best, loader};
     decision.rejected = rejected_micro_batches(parts, decision.chosen);
     decision.reasons = plan_reasons(parts, decision.rejected);
+    decision.batch_curve = batch_curve(context, batches, best);
     decision.alternatives = alternatives_of(context, batches, candidates);
     return decision;
 }

@@ -79,13 +79,16 @@ std::string expect_body(plan::Prediction const& p, PlanHeader const& header) {
     bool const seconds = p.step_time_s >= 0.9995;
     double const scale = seconds ? 1 : 1e3;
     bool const timed = p.step_time_s > 0;
+    std::string const wait =
+        p.rank_wait_s > 0 ? ", slowest rank " + three_digits(scale * p.rank_wait_s) : "";
     std::string body =
-        timed ? packed({fmt::format(
-                    "{} {}/step ± {:.0f} % (compute {}, exposed comm {}, loader {})",
-                    three_digits(scale * p.step_time_s), seconds ? "s" : "ms",
-                    100 * p.step_time_error, three_digits(scale * p.compute_s),
-                    three_digits(scale * p.exposed_comm_s), three_digits(scale * p.loader_s))})
-              : packed({"time not predicted"});
+        timed
+            ? packed({fmt::format(
+                  "{} {}/step ± {:.0f} % (compute {}, exposed comm {}, loader {}{})",
+                  three_digits(scale * p.step_time_s), seconds ? "s" : "ms",
+                  100 * p.step_time_error, three_digits(scale * p.compute_s),
+                  three_digits(scale * p.exposed_comm_s), three_digits(scale * p.loader_s), wait)})
+            : packed({"time not predicted"});
     std::string const peak =
         header.gpu_memory_gib > 0
             ? fmt::format("peak {} of {:.3g} GiB ({})", three_digits(p.peak_memory_gib),
@@ -165,6 +168,27 @@ std::string groups_body(std::vector<plan::RankGroups> const& map) {
     return body;
 }
 
+/// Empty if there is one batch only.
+std::string batches_body(plan::PlanDecision const& decision) {
+    auto const& curve = decision.batch_curve;
+    if (curve.size() < 2 || decision.chosen.buckets.empty()) return {};
+    int const planned = decision.chosen.buckets.front().global_batch_size;
+    std::string body;
+    for (plan::ExpectedBatch const& point : curve) {
+        std::vector<std::string> items{
+            fmt::format("{}: {:.1f} % exposed", format_count(point.global_batch_size),
+                        100 * point.exposed_comm_share),
+            three_digits(point.samples_per_s) + " samples/s",
+            format_seconds(point.step_time_s) + " a step"};
+        if (point.global_batch_size == planned) items.emplace_back("planned");
+        body += packed(items);
+    }
+    return body + filled(
+                      "without loaders; for a batch k times as large, Adam's learning rate is "
+                      "often scaled by the square root of k (arXiv 2205.10287)",
+                      kLabelColumns, kColumns);
+}
+
 std::string layout_name(plan::LayoutPlan const& layout) {
     return fmt::format("tp {} · {} · {} · dp {}", layout.tp_size, sp_name(layout),
                        pipeline_name(layout), layout.dp_size);
@@ -236,8 +260,8 @@ std::string render_explanation(plan::PlanDecision const& decision, int top) {
                                    nodes, printable(each.origin), printable(each.reason)),
                        kLabelColumns, kColumns);
     }
-    return labelled("buckets", costs) + labelled("others", others) +
-           labelled("rejected", rejected) + labelled("settings", nccl);
+    return labelled("buckets", costs) + labelled("batches", batches_body(decision)) +
+           labelled("others", others) + labelled("rejected", rejected) + labelled("settings", nccl);
 }
 
 }  // namespace osora::cli

@@ -108,6 +108,10 @@ ReportPage page_of(db::analysis::RunReport const& report, std::vector<PageFigure
         page.tables.push_back(
             {"Collectives by class: means over ranks and steps", collective_table(report)});
     }
+    if (report.run.plan && report.run.plan->batch_curve.size() > 1) {
+        page.tables.push_back({"Other global batches of the first bucket, as planned",
+                               batch_table(*report.run.plan)});
+    }
     if (!report.probe.nodes.empty()) {
         page.tables.push_back({"Nodes: medians over their pairs", probe_table(report)});
     }

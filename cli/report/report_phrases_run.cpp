@@ -236,6 +236,16 @@ std::string slow_ranks_line(std::vector<db::analysis::RankWork> const& ranks) {
     return line;
 }
 
+/// Empty for one rank. "the slowest rank of a step works 1.27 times as long as the mean (planned
+/// 1.00)"
+std::string balance_line(Compared const& balance) {
+    if (!(balance.measured > 0)) return {};
+    std::string const planned =
+        balance.predicted > 0 ? fmt::format(" (planned {:.2f})", balance.predicted) : std::string();
+    return fmt::format("the slowest rank of a step works {:.2f} times as long as the mean{}",
+                       balance.measured, planned);
+}
+
 std::string slow_line(protocol::Straggler const& slow) {
     return fmt::format("rank {} arrives {} ({:.0f} %) after the others, last in {} of {} steps",
                        slow.rank, format_seconds(slow.late_s), 100 * slow.share,
@@ -263,6 +273,7 @@ ReportPhrases phrases_of(RunReport const& report) {
         add(words.answer, "found", each.place + ": " + each.evidence);
     }
     if (report.straggler) add(words.why, "slow", slow_line(*report.straggler));
+    add(words.why, "balance", balance_line(report.rank_balance));
     add(words.why, "ranks", slow_ranks_line(report.rank_work));
     add_faults(report, words.why);
     add(words.why, "saved", checkpoints_line(report.checkpoints));

@@ -55,6 +55,23 @@ TextTable bucket_table(RunReport const& report) {
     return table;
 }
 
+TextTable batch_table(db::PlanRecord const& plan) {
+    std::vector<double> seconds;
+    for (auto const& point : plan.batch_curve) seconds.push_back(point.step_time_s);
+    auto const unit = time_unit(seconds);
+    TextTable table;
+    table.columns = {{"global batch", "global_batch_size"},
+                     {"exposed comm", "exposed_comm_share"},
+                     {unit.name + "/step", "step_time_s"},
+                     {"samples/s", "samples_per_s"}};
+    for (auto const& point : plan.batch_curve) {
+        table.rows.push_back(
+            {count_cell(point.global_batch_size), percent_cell(point.exposed_comm_share),
+             seconds_cell(point.step_time_s, unit), number_cell(point.samples_per_s)});
+    }
+    return table;
+}
+
 TextTable collective_table(RunReport const& report) {
     constexpr double kMB = 1e6;
     std::vector<double> seconds;

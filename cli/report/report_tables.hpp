@@ -8,6 +8,8 @@ namespace osora::cli {
 
 [[nodiscard]] TextTable phase_table(db::analysis::RunReport const& report);
 [[nodiscard]] TextTable bucket_table(db::analysis::RunReport const& report);
+/// What the plan expected of its own batch and of others.
+[[nodiscard]] TextTable batch_table(db::PlanRecord const& plan);
 /// Cost of the collectives of a step, by class.
 [[nodiscard]] TextTable collective_table(db::analysis::RunReport const& report);
 /// Nodes of a probe.

@@ -19,6 +19,10 @@ StepFigures step_figures(StepTable const& steps, std::vector<RankBlock> const& a
     if (auto const comm = steps.columns.find("exposed_comm_s"); comm != steps.columns.end()) {
         figures.least_comm_s = osora::mean(pick(comm->second.min, used));
     }
+    if (auto const* const own = steps.column("arrival_s")) {
+        figures.rank_balance =
+            osora::mean(pick(own->max, used)) / osora::mean(pick(own->mean, used));
+    }
     figures.straggler = straggler_of(steps, used);
     figures.rank_work = rank_work(arrivals);
     figures.measured = measure(steps);

@@ -48,7 +48,7 @@ struct RunRecord {
 [[nodiscard]] bool is_imported(RunRecord const& run);
 
 // What the history stores of a plan::PlanDecision, under the names of its JSON and of the columns
-// of `plan` and `plan_bucket`.
+// of `plan`, `plan_bucket` and `plan_batch`.
 struct PlannedBucket {
     std::string resolution;
     int num_frames = 1, height = 0, width = 0;
@@ -70,11 +70,17 @@ struct PlannedLayout {
 struct PlannedFigures {  // NaN if missing
     double step_time_s = kUnknown, step_time_error = kUnknown, compute_s = kUnknown;
     double exposed_comm_s = kUnknown, bubble_s = kUnknown, loader_s = kUnknown;
+    double rank_wait_s = kUnknown, rank_balance = kUnknown;
     double peak_memory_gib = kUnknown, host_memory_gib = kUnknown, samples_per_s = kUnknown;
+};
+struct PlannedBatch {
+    std::int64_t global_batch_size = 0;
+    double exposed_comm_share = kUnknown, step_time_s = kUnknown, samples_per_s = kUnknown;
 };
 struct PlanRecord {
     PlannedLayout chosen;
     PlannedFigures predicted;
+    std::vector<PlannedBatch> batch_curve;
 };
 BOOST_DESCRIBE_STRUCT(PlannedBucket, (),
                       (resolution, num_frames, height, width, micro_batch_size, grad_accum_steps,
@@ -84,8 +90,10 @@ BOOST_DESCRIBE_STRUCT(PlannedLayout, (),
                        recompute, activation_store, num_workers, threads_per_rank, buckets))
 BOOST_DESCRIBE_STRUCT(PlannedFigures, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
-                       peak_memory_gib, host_memory_gib, samples_per_s))
-BOOST_DESCRIBE_STRUCT(PlanRecord, (), (chosen, predicted))
+                       rank_wait_s, rank_balance, peak_memory_gib, host_memory_gib, samples_per_s))
+BOOST_DESCRIBE_STRUCT(PlannedBatch, (),
+                      (global_batch_size, exposed_comm_share, step_time_s, samples_per_s))
+BOOST_DESCRIBE_STRUCT(PlanRecord, (), (chosen, predicted, batch_curve))
 
 /// A machine of a run.
 struct RunNode {

@@ -106,6 +106,16 @@ std::vector<double> step_shares(PlanContext const& context,
     return shares;
 }
 
+RankBalance rank_balance(PlanContext const& context, std::vector<double> const& shares,
+                         std::vector<StepTime> const& times) {
+    std::vector<double> work_s;
+    for (StepTime const& time : times) {
+        work_s.push_back(time.compute_s + time.optimizer_s + time.loader_s);
+    }
+    bool const each_draws = context.config.debug.bucket_schedule == "original";
+    return balance_of_draws(shares, work_s, each_draws ? context.dp_size() : 1);
+}
+
 LoaderSizes smallest_loader(PlanContext const& context, std::vector<std::int64_t> const& globals) {
     LoaderSizes sizes{.clip_pixels_max = context.clip_pixels_max, .num_workers = 0};
     for (std::size_t i = 0; i < globals.size(); ++i) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "plan/layout/rank_balance.hpp"
 #include "plan/memory.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/step_time.hpp"
@@ -30,6 +31,12 @@ struct Candidate {
 /// Share of the steps of each bucket: clips / batch, summing to 1.
 [[nodiscard]] std::vector<double> step_shares(PlanContext const& context,
                                               std::vector<std::int64_t> const& globals);
+
+/// Of the work of the ranks that train side by side, without collectives; `times` of each bucket.
+/// By debug.bucket_schedule: all of them train one bucket in a step, or each draws its own.
+[[nodiscard]] RankBalance rank_balance(PlanContext const& context,
+                                       std::vector<double> const& shares,
+                                       std::vector<StepTime> const& times);
 
 /// Bytes that the tensors of one rank may take where its model is; nullopt: unknown.
 [[nodiscard]] std::optional<std::int64_t> rank_limit_bytes(

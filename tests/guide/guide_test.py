@@ -54,6 +54,8 @@ PRINTED = {
     "osora-fetch-torch": "tests/scripts/package_worker_test",
     "the run has no metrics: [daemon] metrics": "tests/e2e_cli/metrics_test.py",
     "input-bound": "tests/unit",
+    "13.1 % exposed": "tests/unit/cli/plan/plan_text_test.cpp",
+    "ranks train one bucket in a step": "tests/unit/plan/planner_batches_test.cpp",
     "notification failed: webhook": "tests/e2e_cli/notify_test.cpp",
 }
 OTHER = {"yaml": "Prometheus' file", "python": "Open-Sora's package"}

@@ -181,6 +181,7 @@ void compare_with_plan(RunReport& report) {
     report.step_s.predicted = predicted(plan.step_time_s);
     report.samples_per_s.predicted = predicted(plan.samples_per_s);
     report.memory_gib.predicted = plan.peak_memory_gib;
+    report.rank_balance.predicted = plan.rank_balance;
     double const off = std::abs(report.step_s.measured / report.step_s.predicted - 1);
     report.outside_expected = plan.step_time_error > 0 && off > plan.step_time_error;
 }
@@ -256,6 +257,7 @@ RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
     auto const figures =
         history.kept ? *history.kept : step_figures(history.steps, history.arrivals);
     report.measured = figures.measured;
+    if (run.ranks > 1) report.rank_balance.measured = figures.rank_balance;
     compare_with_plan(report);
     report.phases = phases_of(history, figures);
     report.straggler = figures.straggler;

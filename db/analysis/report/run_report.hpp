@@ -69,8 +69,9 @@ struct RunReport {
     double wall_s = kUnknown;  // from submission to the end (or the last record)
     Measured measured;
     Compared step_s, samples_per_s, memory_gib;  // memory: peak of a rank
-    bool outside_expected = false;               // the step time differs by more than the plan's
-                                                 // own error
+    Compared rank_balance;  // longest work of a rank in a step over the mean; unknown for one rank
+    bool outside_expected = false;  // the step time differs by more than the plan's
+                                    // own error
     std::vector<PhaseRow> phases;
     std::vector<BucketRow> buckets;
     std::vector<StageRow> stages;            // none: a run without [[stage]]

@@ -122,9 +122,10 @@ std::string ask(std::filesystem::path const& database, std::string const& sql) {
 std::string dump(std::filesystem::path const& database) {
     SQLite::Database db(database.string(), SQLite::OPEN_READONLY, 5000);
     std::string text = query(db, "SELECT * FROM pragma_integrity_check");
-    for (char const* table : {"run", "run_node", "run_rank", "event", "plan", "plan_bucket", "step",
-                              "measured", "measured_bucket", "node_health", "gpu_health", "launch",
-                              "span", "run_window", "stale", "collective_sum"}) {
+    for (char const* table :
+         {"run", "run_node", "run_rank", "event", "plan", "plan_bucket", "plan_batch", "step",
+          "measured", "measured_bucket", "node_health", "gpu_health", "launch", "span",
+          "run_window", "stale", "collective_sum"}) {
         std::string const source = table == std::string("run")
                                        ? "run t JOIN run r USING(run_id)"
                                        : std::string(table) + " t JOIN run r USING(run_id)";

@@ -72,6 +72,20 @@ TEST(PlanText, IsTheSketchedScreen) {
               "nccl     NCCL_IB_TC=106 (run file: stage1.toml:41)\n");
 }
 
+TEST(PlanText, OtherBatchesAreExplained) {
+    plan::PlanDecision d = decision();
+    EXPECT_THAT(render_explanation(d, 3), testing::Not(HasSubstr("batches")));
+    d.batch_curve = {{512, 0.131, 3.81, 134}, {1024, 0.0657, 7.31, 140}};
+    EXPECT_THAT(
+        render_explanation(d, 3),
+        HasSubstr("\nbatches  512: 13.1 % exposed · 134 samples/s · 3.81 s a step\n"
+                  "         1,024: 6.6 % exposed · 140 samples/s · 7.31 s a step · planned\n"
+                  "         without loaders; for a batch k times as large, Adam's learning\n"));
+    expect_columns(render_explanation(d, 3));
+    d.predicted.rank_wait_s = 2.5;
+    EXPECT_THAT(render_plan(d, header()), HasSubstr("loader 0.00, slowest\n         rank 2.50)"));
+}
+
 TEST(PlanText, RanksThatShareANetworkAreNamed) {
     plan::PlanDecision d = decision();
     d.chosen.tp_size = 8;

@@ -74,6 +74,13 @@ private:
                            {"step_time_s", step_s}};
     }
 
+    static json::value batch(int size, double exposed, double scale) {
+        return json::value{{"global_batch_size", size},
+                           {"exposed_comm_share", exposed},
+                           {"step_time_s", 0.02 * size * scale},
+                           {"samples_per_s", 50 / scale}};
+    }
+
     void submit() {
         RunSubmitted event;
         event.run_uuid = db::test::uuid_of(run_.number);
@@ -96,6 +103,7 @@ private:
                                     {"compute_s", 0.9 * run_.predicted_s},
                                     {"exposed_comm_s", 0.05 * run_.predicted_s},
                                     {"loader_s", 0.0},
+                                    {"rank_balance", 1.0},
                                     {"peak_memory_gib", 1.25},
                                     {"samples_per_s", 20.0}};
         add(0, PlanChosen{json::value{
@@ -105,7 +113,8 @@ private:
                      {"num_workers", run_.loaders},
                      {"buckets", json::array{bucket(1, run_.global_batch[0], 0.28 * scale),
                                              bucket(8, run_.global_batch[1], 0.49 * scale)}}}},
-                   {"predicted", predicted}}});
+                   {"predicted", predicted},
+                   {"batch_curve", json::array{batch(8, 0.081, scale), batch(16, 0.05, scale)}}}});
         add(0.01, ControllerStarted{"n0", "boot-0", 100, 0});
         for (int node = 0; node < run_.nodes; ++node) {
             add(0.05, AgentJoined{node,
@@ -201,6 +210,11 @@ private:
         put("optimizer_s", 0.08 * rest, 0.08 * rest, 0.08 * rest);
         put("other_s", 0.02 * rest, 0.02 * rest, 0.02 * rest);
         put("exposed_comm_s", comm + wait, comm, comm + 2 * wait);
+        if (run_.slowest > 0) {
+            // More in some steps than in others, so that a mean of ratios would differ.
+            double const more = (run_.slowest - 1) * (image ? 2 : 0.5);
+            put("arrival_s", rest, 0.9 * rest, (1 + more) * rest);
+        }
         put("loss", loss, loss, loss);
         put("rss_bytes", 1.2e9, 1.1e9, 1.3e9);
         return chunk;

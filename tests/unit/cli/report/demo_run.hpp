@@ -25,6 +25,7 @@ struct DemoRun {
     double image_s = 0.3, video_s = 0.5;   // every third step is an image step
     double predicted_s = 0.42, error = 0.25;
     double comm_share = 0, wait_share = 0, data_share = 0.02;
+    double slowest = 0;  // work of the slowest rank over the mean; 0: ranks do not report it
     double loss_first = 0.9, loss_last = 0.3;  // falls in a straight line
     int killed_at = -1;  // the last rank is killed there, after a checkpoint at checkpoint_at
     int checkpoint_at = 100;

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <regex>
 
 namespace osora::cli::test {
 namespace {
@@ -84,6 +85,40 @@ TEST(FiguresEqualSql, BucketsOfARun) {
             expect_shown(cell.substr(cell.find("± ") + 3), mad, 1000, "MAD");
         }
     }
+}
+
+TEST(FiguresEqualSql, OtherBatchesOfARun) {
+    auto const store = history_of({relaunched()});
+    auto const report = db::analysis::run_report(history_in(*store, 42), {false, true});
+    Sql const sql(*store);
+    auto const forms = forms_of(batch_table(*report.run.plan),
+                                {"exposed_comm_share", "step_time_s", "samples_per_s"});
+    for (int const size : {8, 16}) {
+        auto const of = [&](std::string const& what) {
+            return sql.one(
+                fmt::format("(SELECT {} FROM plan_batch WHERE global_batch_size={})", what, size));
+        };
+        std::string const row = std::to_string(size);
+        expect_cell(forms, row, {"exposed_comm_share", 100}, of("exposed_comm_share"));
+        expect_cell(forms, row, {"step_time_s", 1000}, of("step_time_s"));
+        expect_cell(forms, row, {"samples_per_s"}, of("samples_per_s"));
+    }
+}
+
+TEST(FiguresEqualSql, BalanceOfRanks) {
+    DemoRun uneven = relaunched();
+    uneven.slowest = 1.27;
+    auto const store = history_of({uneven});
+    auto const report = db::analysis::run_report(history_in(*store, 42), {false, true});
+    Sql const sql(*store);
+    double const own = sql.one("(SELECT sum(vmax)/sum(mean) FROM timed WHERE name='arrival_s')");
+    ASSERT_GT(own, 1);
+    EXPECT_NEAR(report.rank_balance.measured, own, 1e-9);
+    EXPECT_EQ(report.rank_balance.predicted, 1);
+    auto const text =
+        std::regex_replace(render(report, ReportFormat::text), std::regex("\\s+"), " ");
+    auto const line = fmt::format("works {:.2f} times as long as the mean (planned 1.00)", own);
+    EXPECT_NE(text.find(line), std::string::npos) << text;
 }
 
 TEST(FiguresEqualSql, CollectivesOfARun) {

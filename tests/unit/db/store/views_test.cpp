@@ -127,6 +127,9 @@ TEST_F(Views, AreRecreatedByAMigration) {
             "ALTER TABLE run_node RENAME COLUMN metric_attempt TO metric_epoch;"
             "ALTER TABLE plan DROP COLUMN shard_size;"
             "ALTER TABLE plan DROP COLUMN sp_kind;"
+            "ALTER TABLE plan DROP COLUMN rank_wait_s;"
+            "ALTER TABLE plan DROP COLUMN rank_balance;"
+            "DROP TABLE plan_batch;"
             "CREATE VIEW v_gone AS SELECT epoch FROM step;"
             "PRAGMA user_version=8");
     }
