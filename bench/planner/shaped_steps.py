@@ -69,10 +69,10 @@ before_start = "never"
 
 
 class Cluster:
-    def __init__(self, folder, build, rate):
+    def __init__(self, folder, build, rate, nodes=2):
         self.folder, self.build = folder, os.path.abspath(build)
         self.bed = os.path.join(folder, "bed")
-        subprocess.run([BED, "up", self.bed, "--nodes", "2", "--rate", rate, "--no-sshd"],
+        subprocess.run([BED, "up", self.bed, "--nodes", str(nodes), "--rate", rate, "--no-sshd"],
                        check=True)
         self.state = os.path.join(self.bed, "state")
         os.makedirs(self.state, exist_ok=True)
