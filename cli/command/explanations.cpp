@@ -26,7 +26,8 @@ Explanation const* find_explanation(std::string_view wanted) {
     std::ranges::replace(name, '_', '-');  // osora data check writes too_large
     if (name.starts_with("e-")) name.erase(0, 2);
     for (Explanation const& each : explanations()) {
-        if (lower(each.id.substr(2)) == name) return &each;
+        std::string const own = lower(each.id.substr(2));
+        if (own == name || own == "clip-" + name) return &each;
         if (each.worker_exit_code != 0 && std::to_string(each.worker_exit_code) == name) {
             return &each;
         }

@@ -23,7 +23,8 @@ struct Explanation {
 /// Sorted by id.
 [[nodiscard]] std::span<Explanation const> explanations();
 
-/// Ids also without "E-", in any case, and exit codes of osora-worker ("13"). nullptr: none.
+/// Ids also without "E-", in any case; kinds of osora data check ("too_large"); exit codes of
+/// osora-worker ("13"). nullptr: none.
 [[nodiscard]] Explanation const* find_explanation(std::string_view wanted);
 
 /// Of a run that did not end ok; empty: it did, or has not ended.

@@ -114,8 +114,7 @@ int stop(Context const& context, Arguments const& arguments) {
     auto const reply = ask_daemon(*state, protocol::StopDaemon());
     if (reply.has_error()) {
         bool const none = reply.error().code == Errc::unreachable;
-        return fail(exit_code_for(reply.error().code),
-                    none ? "no daemon runs" : reply.error().message);
+        return fail(Error{reply.error().code, none ? "no daemon runs" : reply.error().message});
     }
     auto const deadline = Clock::now() + kStopLimit;
     while (has_daemon(*state)) {

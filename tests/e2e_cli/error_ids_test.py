@@ -19,7 +19,6 @@ WORKER = {"E-comm": 10, "E-refused": 11, "E-oom": 12, "E-data": 13, "E-configura
 PROGRAM = {"E-program": "exit 3", "E-crash": "kill -SEGV $$"}
 # What must be raised elsewhere: the test that does, by its words.
 ELSEWHERE = {
-    "E-node": ("tests/unit/cli/run/follow/follow_text_test.cpp", "osora explain E-node"),
     "E-controller-lost": ("tests/e2e_cli/faults_test.cpp", "AKilledControllerIsNoticed"),
     "E-cancelled": ("tests/e2e_cli/faults_test.cpp", "CtrlCStopsWithACheckpoint"),
     "E-preempted": ("tests/cluster_slurm/leaving_test.cpp", "APreemptedRunSaves"),
@@ -34,17 +33,17 @@ def ids_in(text):
     return set(re.findall(r"osora explain (E-[a-z-]+)", text))
 
 
-def fails(folder, text, code=1, **variables):
+def fails(folder, text, *arguments, code=1, **variables):
     """The ids in the output of a run that fails; code: of osora."""
     (folder / "run.toml").write_text(text)
-    return ids_in(osora(folder, "submit", "run.toml", "--set", "faults.max_restarts=0", code=code,
-                        **variables))
+    return ids_in(osora(folder, "submit", "run.toml", "--set", "faults.max_restarts=0",
+                        *arguments, code=code, **variables))
 
 
 def of_workers(folder):
     found = set()
     for name, code in WORKER.items():
-        ids = fails(folder, run_file(steps=9), 93 if code == 93 else 1,
+        ids = fails(folder, run_file(steps=9), code=93 if code == 93 else 1,
                     OSORA_MOCK_FAIL=f"0:3:{code}")
         assert ids == {name}, (name, code, ids)
         found |= ids
@@ -53,7 +52,10 @@ def of_workers(folder):
     hung = fails(folder, run_file(steps=9, more="[faults]\nstep_timeout = 2\nstacks_limit = 1\n"),
                  OSORA_MOCK_HANG="0:3")
     assert hung == {"E-hang"}, hung
-    return found | killed | hung
+    gone = fails(folder, run_file(steps=9, more='[ssh]\nhosts = ["127.0.0.1 port=1"]\n'),
+                 "--backend", "ssh")
+    assert gone == {"E-node"}, gone
+    return found | killed | hung | gone
 
 
 def of_programs(folder):
@@ -82,7 +84,6 @@ def on_terminal(folder, *arguments):
 def of_commands(folder):
     (folder / "run.toml").write_text(run_file(steps=9))
     osora(folder, "submit", "run.toml")
-    history = folder / "state/history.db"
     with open(folder / "state/runs/.lock", "rb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         busy = on_terminal(folder, "submit", "run.toml")  # it waits 10 s
@@ -91,10 +92,10 @@ def of_commands(folder):
              "E-io": on_terminal(folder, "report", "1", "--out", str(folder)),
              "E-does-not-fit": on_terminal(folder, "submit", "run.toml", "--set",
                                            "memory.rank_memory_gib=0.001"),
-             "E-unreachable": on_terminal(folder, "submit", "run.toml", "--set",
-                                          'ssh.hosts=["127.0.0.1 port=1"]', "--backend", "ssh")}
-    history.write_bytes(b"no database" * 1000)
-    found["E-corrupt"] = on_terminal(folder, "history")
+             "E-unreachable": on_terminal(folder, "daemon", "stop")}
+    osora(folder, "history", "export", "1", "--to", "runs.osora")
+    os.truncate(folder / "runs.osora", 100)
+    found["E-corrupt"] = on_terminal(folder, "history", "import", "runs.osora")
     for name, ids in found.items():
         assert ids == {name}, (name, ids)
     osora(folder, "submit", code=2)  # E-input: the message says all
@@ -114,7 +115,7 @@ def of_clips(folder):
         "text.mp4,8,64,64\nloop.mp4,8,64,64\nclip.mp4,900,64,64\nclip.mp4,8,32,64\n"
         "clip.mp4,eight,64,64\n")
     answer = json.loads(osora(folder, "data", "check", "--manifest", "clips.csv", "--json", code=1))
-    kinds = {each["kind"] for each in answer["clips"]}
+    kinds = {each["kind"] for each in answer["damaged"]}
     ids = {json.loads(osora(folder, "explain", kind, "--json"))["errors"][0]["id"]
            for kind in kinds}
     expected = {f"E-clip-{kind}" for kind in ("damaged", "empty", "missing", "row", "short", "size",
