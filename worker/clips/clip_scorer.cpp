@@ -3,6 +3,7 @@
 #include "base/text/printable.hpp"
 #include "protocol/clip_score.hpp"
 #include "worker/clips/frame_scores.hpp"
+#include "worker/clips/model_frames.hpp"
 #include "worker/data/frames/decoder.hpp"
 
 #include <fmt/format.h>
@@ -53,7 +54,10 @@ public:
           until_(ScoreClock::now() + std::chrono::duration_cast<ScoreClock::duration>(
                                          std::chrono::duration<double>(asked.deadline_s))) {}
 
-    Result<std::vector<std::string>> cells() const {
+    /// Why a model gave no number; empty: all did.
+    [[nodiscard]] std::string const& model_fault() const { return model_fault_; }
+
+    Result<std::vector<std::string>> cells() {
         auto probe = decoder();
         OSORA_TRY(auto const facts, probe.probe(path_));
         std::vector<std::string> cells;
@@ -73,6 +77,8 @@ public:
             add(black_share(luma));
         }
         if (asked_.text) OSORA_TRY_VOID(add_text(facts, cells));
+        for (std::size_t i = 0; i < asked_.models.size(); ++i)
+            OSORA_TRY_VOID(add_model(facts, i, cells));
         return cells;
     }
 
@@ -115,6 +121,49 @@ private:
         return {};
     }
 
+    /// The score and the hash of its model; for flow, an image has neither.
+    Result<void> add_model(ClipFacts const& facts, std::size_t index,
+                           std::vector<std::string>& cells) {
+        auto const& model = asked_.models[index];
+        auto const picture = picture_of(model.score);
+        if (picture.input == ModelInput::pairs && facts.num_frames < 2) {
+            cells.insert(cells.end(), {"", ""});
+            return {};
+        }
+        bool const turned = picture.transposed && facts.height > facts.width;
+        FrameSize const size{.height = turned ? picture.width : picture.height,
+                             .width = turned ? picture.height : picture.width};
+        OSORA_TRY(auto frames, chosen(frames_of(model.score, facts.num_frames), size));
+        if (turned) frames = transposed(frames);
+        if (ScoreClock::now() > until_)
+            return Error{Errc::timed_out, "decoding the frames of " + model.score};
+        auto const score = tools_.models[index]->score(frames);
+        cells.push_back(score ? fmt::format("{:.6g}", *score) : "");
+        cells.push_back(model.hash);
+        if (score.has_error()) {
+            model_fault_ += fmt::format("{}{}: {}", model_fault_.empty() ? "" : "; ", model.score,
+                                        score.error().message);
+        }
+        return {};
+    }
+
+    /// Frames in ascending order; each is decoded once.
+    [[nodiscard]] Result<RgbFrames> chosen(std::vector<std::int64_t> const& frames,
+                                           FrameSize size) const {
+        RgbFrames all{.pixels = {},
+                      .frames = static_cast<int>(frames.size()),
+                      .height = size.height,
+                      .width = size.width};
+        RgbFrames last;
+        for (std::size_t i = 0; i < frames.size(); ++i) {
+            if (i == 0 || frames[i] != frames[i - 1]) {
+                OSORA_TRY(last, decode({.start = frames[i]}, size));
+            }
+            all.pixels.insert(all.pixels.end(), last.pixels.begin(), last.pixels.end());
+        }
+        return all;
+    }
+
     /// Frames that are far apart are decoded one by one, each from the keyframe before it.
     [[nodiscard]] Result<RgbFrames> sampled(ClipFacts const& facts, int count,
                                             FrameSize size) const {
@@ -147,6 +196,7 @@ private:
     AskedScores const& asked_;
     ScoreTools const& tools_;
     ScoreClock::time_point until_;
+    std::string model_fault_;
 };
 
 }  // namespace
@@ -158,11 +208,19 @@ std::vector<std::string> AskedScores::columns() const {
     if (cuts) names.insert(names.end(), {"cuts", "cut_frames"});
     if (brightness) names.insert(names.end(), {"brightness", "black"});
     if (text) names.insert(names.end(), {"text", "text_boxes"});
+    for (auto const& each : models) names.insert(names.end(), {each.score, each.score + "_model"});
     return names;
 }
 
+ModelColumns AskedScores::model_columns() const {
+    ModelColumns columns;
+    for (auto const& each : models) columns[each.score + "_model"] = each.hash;
+    return columns;
+}
+
 Result<AskedScores> asked_scores(std::vector<std::string> const& names, int frames,
-                                 double deadline_s) {
+                                 double deadline_s,
+                                 std::map<std::string, std::string> const& models) {
     constexpr double kDeadlineMax = 86'400;
     bool const good = deadline_s > 0 && deadline_s <= kDeadlineMax && frames >= 1 &&
                       frames <= protocol::kScoreFramesMax;
@@ -177,14 +235,43 @@ Result<AskedScores> asked_scores(std::vector<std::string> const& names, int fram
         if (name == "brightness") asked.brightness = true;
         if (name == "text") asked.text = true;
     }
+    for (std::string_view const each : protocol::kModelScores) {
+        std::string const name(each);
+        auto const file = models.find(name);
+        if (file != models.end()) {
+            auto hash = model_hash(file->second);
+            if (hash.has_error()) return invalid(name + ": " + hash.error().message);
+            asked.models.push_back({name, file->second, std::move(*hash)});
+        } else if (std::ranges::find(names, name) != names.end()) {
+            return invalid("score: " + name + " needs a TorchScript file");
+        }
+    }
     if (asked.columns().empty()) return invalid("score: no score is asked for");
     return asked;
 }
 
-Result<ScoreTools> score_tools(AskedScores const& asked) {
-    ScoreTools tools;
-    if (!asked.text) return tools;
-    OSORA_TRY(tools.text, open_text_reader(text_module_path()));
+Result<std::vector<ScoreTools>> score_tools(AskedScores const& asked, int threads, int local_rank) {
+    std::vector<std::shared_ptr<ClipModel const>> models;
+    for (auto const& each : asked.models) {
+        auto const picture = picture_of(each.score);
+        auto opened = open_clip_model(beside_program("libosora_score_models.so"),
+                                      {.file = each.file,
+                                       .input = picture.input,
+                                       .frames = picture.frames,
+                                       .height = picture.height,
+                                       .width = picture.width,
+                                       .local_rank = local_rank,
+                                       .cuda_module = beside_program("libosora_cuda.so")});
+        if (opened.has_error()) return Error(opened.error()).in(each.score);
+        models.push_back(std::move(*opened));
+    }
+    std::vector<ScoreTools> tools(static_cast<std::size_t>(std::max(1, threads)));
+    for (auto& each : tools) {
+        each.models = models;
+        if (asked.text) {
+            OSORA_TRY(each.text, open_text_reader(text_module_path()));
+        }
+    }
     return tools;
 }
 
@@ -201,15 +288,18 @@ ScoredClip score_clip(ListedClip const& listed, AskedScores const& asked, ScoreT
     made.row.frames = asked.frames;
     std::string const& path = listed.clip.path;
     stat_clip(path, made.row);  // of a missing file the decoder says why
-    auto cells = listed.fault.empty() ? ClipScorer(path, asked, tools).cells()
+    ClipScorer scorer(path, asked, tools);
+    auto cells = listed.fault.empty() ? scorer.cells()
                                       : Result<std::vector<std::string>>(invalid(listed.fault));
     if (cells) {
         made.row.cells = std::move(*cells);
-        return made;
+        if (scorer.model_fault().empty()) return made;
+        made.fault = ClipFault{.kind = "model", .reason = scorer.model_fault()};
+    } else {
+        made.row.cells.assign(asked.columns().size(), "");
+        made.fault = listed.fault.empty() ? fault_of(cells.error(), path, asked.deadline_s)
+                                          : ClipFault{.kind = "row", .reason = listed.fault};
     }
-    made.row.cells.assign(asked.columns().size(), "");
-    made.fault = listed.fault.empty() ? fault_of(cells.error(), path, asked.deadline_s)
-                                      : ClipFault{.kind = "row", .reason = listed.fault};
     made.row.error = printable(made.fault->kind + ": " + made.fault->reason);
     return made;
 }

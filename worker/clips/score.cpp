@@ -25,7 +25,7 @@ Result<AskedScores> asked_of(protocol::ClipScoreRequest const& request) {
     std::error_code ignored;
     if (std::filesystem::equivalent(request.out, request.manifest, ignored))
         return invalid(request.out + ": is the manifest itself; give another file");
-    return asked_scores(request.scores, request.frames, request.deadline_s);
+    return asked_scores(request.scores, request.frames, request.deadline_s, request.models);
 }
 
 struct ScoredSlot {
@@ -62,7 +62,7 @@ public:
         }
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             std::string const& cell = made.scored.row.cells[i];
-            if (!cell.empty() && columns_[i] != "cut_frames")
+            if (!cell.empty() && columns_[i] != "cut_frames" && !columns_[i].ends_with("_model"))
                 values_[i].push_back(std::strtod(cell.c_str(), nullptr));
         }
         // A clip that failed is tried again.
@@ -94,18 +94,15 @@ Result<protocol::ClipScores> score_clips(protocol::ClipScoreRequest const& reque
     OSORA_TRY(AskedScores const asked, asked_of(request));
     auto const begin = ScoreClock::now();
     OSORA_TRY(auto const clips, list_clips(request.manifest, request.columns));
-    OSORA_TRY(auto file, ScoreFile::open(request.out, asked.columns(), request.resume));
+    OSORA_TRY(auto const tools, score_tools(asked, request.workers, 0));
+    OSORA_TRY(auto file,
+              ScoreFile::open(request.out, asked.columns(), request.resume, asked.model_columns()));
     protocol::ClipScores answer{.out = request.out,
                                 .rows = static_cast<std::int64_t>(clips.size()),
                                 .scores = {},
                                 .damaged = {}};
     ClipProgress progress(request.progress, answer.rows);
     ScoreTaker taker(file, asked.columns(), answer);
-    std::vector<ScoreTools> tools;  // of each thread
-    for (int i = 0; i < std::max(1, request.workers); ++i) {
-        OSORA_TRY(auto made, score_tools(asked));
-        tools.push_back(std::move(made));
-    }
     std::vector<ScoredSlot> slots(in_order_slots(request.workers));
     Result<void> done;
     auto const make = [&](InOrderPiece const& piece) {
