@@ -10,7 +10,7 @@ namespace osora::worker {
 
 struct ClipFault {
     std::string kind;  // row, missing, empty, unreadable, damaged, short, size, slow, too_large,
-                       // model
+                       // model, crash
     std::string reason;
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/result.hpp"
 #include "protocol/clip_score.hpp"
+#include "worker/clips/isolate/child_reader.hpp"
 
 namespace osora::worker {
 
@@ -10,6 +11,8 @@ namespace osora::worker {
 /// cells and an error there, and is in `damaged`. The file does not depend on the number of
 /// workers. Errors: invalid_input (the request, a model's file, the manifest, an `out` with other
 /// columns or of another model), busy, io, out_of_space.
-[[nodiscard]] Result<protocol::ClipScores> score_clips(protocol::ClipScoreRequest const& request);
+/// Without a `reader` this process decodes.
+[[nodiscard]] Result<protocol::ClipScores> score_clips(protocol::ClipScoreRequest const& request,
+                                                       ReaderProgram const& reader = {});
 
 }  // namespace osora::worker

@@ -212,7 +212,9 @@ Result<TrainOutcome> run_score_job(plan::WorkerJob const& job, RankEnvironment c
     OSORA_TRY(auto const list, open_list(job));
     if (self.rank == 0) OSORA_TRY_VOID(check_output(list));
     int const threads = std::max(1, job.plan.chosen.num_workers);
-    auto opened = score_tools(list.asked, threads, self.local_rank);
+    auto opened = score_tools(
+        list.asked,
+        {.threads = threads, .local_rank = self.local_rank, .reader = reader_program()});
     if (opened.has_error()) return std::move(opened).error().in("[score]");
     auto facts = facts_of(list, *opened);
     Device const device;  // the ranks talk on the CPU

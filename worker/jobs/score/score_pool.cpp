@@ -59,9 +59,13 @@ Result<bool> ScorePool::score_block_of(Thread& self) {
         self.since = Clock::now().time_since_epoch().count();
         auto scored = score_clip(work_.clips[i], work_.asked, self.tools);
         self.since = 0;
+        if (scored.has_error()) {
+            OSORA_TRY_VOID(keep(made));
+            return scored.error();
+        }
         // One that was ended by stop() may be good.
-        if (scored.fault && stopped_) break;
-        made.emplace_back(i, std::move(scored));
+        if (scored->fault && stopped_) break;
+        made.emplace_back(i, std::move(*scored));
     }
     OSORA_TRY_VOID(keep(made));
     return true;

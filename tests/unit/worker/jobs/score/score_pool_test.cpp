@@ -62,7 +62,7 @@ protected:
         return std::move(*index);
     }
     [[nodiscard]] std::vector<ScoreTools> tools() const {
-        auto made = score_tools(asked_, 2, 0);
+        auto made = score_tools(asked_, {.threads = 2});
         EXPECT_TRUE(made) << made.error().message;
         return std::move(*made);
     }
