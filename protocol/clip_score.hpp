@@ -10,14 +10,27 @@
 namespace osora::protocol {
 
 /// Scores that can be asked for, in the order of their columns.
-inline constexpr std::array<std::string_view, 5> kClipScores{"motion", "blur", "cuts", "brightness",
-                                                             "text"};
+inline constexpr std::array<std::string_view, 7> kClipScores{
+    "motion", "blur", "cuts", "brightness", "text", "aesthetic", "flow"};
+/// Those of kClipScores that a TorchScript file gives.
+inline constexpr std::array<std::string_view, 2> kModelScores{"aesthetic", "flow"};
 inline constexpr int kScoreFrames = 16, kScoreFramesMax = 64;  // sampled of each clip
 
-/// Of one clip, unless the user gives another one; cuts decode every frame, text is slow to read.
+/// `scores` and those that `models` (files by score) give.
+[[nodiscard]] inline std::vector<std::string> asked_names(
+    std::vector<std::string> scores, std::map<std::string, std::string> const& models) {
+    for (auto const& [score, file] : models) {
+        if (std::ranges::find(scores, score) == scores.end()) scores.push_back(score);
+    }
+    return scores;
+}
+
+/// Of one clip, unless the user gives another one; cuts decode every frame, text and models are
+/// slow. `scores`: all that are asked for.
 [[nodiscard]] inline double score_deadline_s(std::vector<std::string> const& scores) {
-    bool const slow = std::ranges::any_of(
-        scores, [](std::string const& name) { return name == "cuts" || name == "text"; });
+    bool const slow = std::ranges::any_of(scores, [](std::string const& name) {
+        return name != "motion" && name != "blur" && name != "brightness";
+    });
     return slow ? 600 : 30;
 }
 
@@ -28,6 +41,7 @@ inline constexpr std::string_view kNoTextReader =
 struct ClipScoreRequest {
     std::string manifest;
     std::vector<std::string> scores;                  // of kClipScores
+    std::map<std::string, std::string> models = {};   // TorchScript files by score: kModelScores
     int frames = kScoreFrames;                        // sampled of each clip
     std::string out;                                  // the CSV
     bool resume = false;                              // keep rows of `out` and of out.part
@@ -37,7 +51,7 @@ struct ClipScoreRequest {
     std::map<std::string, std::string> columns = {};  // of the manifest, as [data] columns
 };
 BOOST_DESCRIBE_STRUCT(ClipScoreRequest, (),
-                      (manifest, scores, frames, out, resume, deadline_s, progress, workers,
+                      (manifest, scores, models, frames, out, resume, deadline_s, progress, workers,
                        columns))
 
 /// Over the clips that have the score.

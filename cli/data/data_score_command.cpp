@@ -1,4 +1,4 @@
-// osora data score: scores of clips that need no model, by osora-clips.
+// osora data score: scores of clips, by osora-clips.
 #include "base/text/nearest.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/text.hpp"
@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 namespace osora::cli {
@@ -29,7 +29,6 @@ using protocol::kClipScores;
 using protocol::kScoreFramesMax;
 
 constexpr std::string_view kScoredList = "CLIPS.csv";
-constexpr std::array<std::string_view, 2> kScoresLater{"aesthetic", "flow"};
 constexpr int kScoreDeadlineMax = 86'400, kScoreWorkersMax = 1024;
 constexpr std::size_t kUnscoredShown = 20;
 
@@ -41,14 +40,30 @@ Result<std::vector<std::string>> score_names(std::string_view list) {
             names.push_back(name);
             continue;
         }
-        std::string const available = "available: motion, blur, cuts, brightness, text";
-        if (std::ranges::find(kScoresLater, name) != kScoresLater.end())
-            return invalid(fmt::format("--scores {}: not in this version; {}", name, available));
+        std::string const available =
+            "available: motion, blur, cuts, brightness, text, aesthetic, flow";
         auto const near = nearest_name(name, kClipScores);
         return invalid(fmt::format("--scores {}: unknown; {}{}", printable(name), available,
                                    near ? fmt::format("; did you mean {}?", *near) : ""));
     }
     return names;
+}
+
+/// Files by score.
+Result<std::map<std::string, std::string>> model_options(Arguments const& arguments,
+                                                         std::vector<std::string> const& scores) {
+    std::map<std::string, std::string> models;
+    for (std::string_view const score : protocol::kModelScores) {
+        std::string const name(score), option = "--" + name;
+        auto const file = arguments.value(option);
+        if (file) {
+            models[name] = *file;
+        } else if (std::ranges::find(scores, name) != scores.end()) {
+            return invalid(
+                fmt::format("--scores {0}: needs a TorchScript file: {1} FILE", name, option));
+        }
+    }
+    return models;
 }
 
 /// Nothing that is there is lost without a word.
@@ -75,6 +90,7 @@ Result<protocol::ClipScoreRequest> score_request(Arguments const& arguments) {
     request.manifest = arguments.value(kScoredList).value_or("");
     OSORA_TRY(request.scores,
               score_names(arguments.value("--scores").value_or("motion,blur,cuts,brightness")));
+    OSORA_TRY(request.models, model_options(arguments, request.scores));
     request.out = arguments.value("--out").value_or("scores.csv");
     OSORA_TRY_VOID(check_score_out(arguments, request.out));
     request.resume = arguments.has("--resume");
@@ -84,7 +100,9 @@ Result<protocol::ClipScoreRequest> score_request(Arguments const& arguments) {
     OSORA_TRY(auto const workers, arguments.number("--workers", 0, kScoreWorkersMax));
     request.frames = frames.value_or(request.frames);
     request.deadline_s =
-        deadline ? static_cast<double>(*deadline) : protocol::score_deadline_s(request.scores);
+        deadline
+            ? static_cast<double>(*deadline)
+            : protocol::score_deadline_s(protocol::asked_names(request.scores, request.models));
     auto const cores = static_cast<int>(std::thread::hardware_concurrency());
     request.workers = workers.value_or(std::clamp(cores, 1, kScoreWorkersMax));
     request.progress = ::isatty(STDERR_FILENO) == 1;
@@ -143,7 +161,7 @@ int run_data_score(Context const& context, Arguments const& arguments) {
 CommandSpec data_score_command() {
     return {
         .name = "data score",
-        .summary = "motion, blur, cuts, brightness and text of clips",
+        .summary = "motion, blur, cuts, brightness, text, aesthetic and flow of clips",
         .details =
             "Writes a row for each clip of a list, in its order: path, the scores, frames, "
             "size_bytes, mtime_ns, error. motion: mean difference of luma between neighbouring "
@@ -152,37 +170,49 @@ CommandSpec data_score_command() {
             "cuts: number of hard cuts, and cut_frames, the first frame after each; decodes every "
             "frame. brightness: mean luma, 0 to 1, and black, the share of black frames. text "
             "(needs Tesseract): share of the picture covered by words, and text_boxes, their "
-            "number. A run that was stopped continues with --resume. Runs in osora-clips; a run "
+            "number. aesthetic and flow: by TorchScript files, each followed by the hash of its "
+            "file "
+            "(the guide says what they get and return). A run that was stopped continues with "
+            "--resume. Runs in osora-clips; a run "
             "file with run.job = \"score\" does the same on many ranks. Exit code 1: some clips "
             "could not be scored; their cells are empty, and error says why.",
         .example =
             "osora data score clips.csv --out scores.csv\n"
-            "osora data score clips.csv --scores motion,blur --frames 8 --resume --json",
+            "osora data score clips.csv --scores motion,blur --frames 8 --resume --json\n"
+            "osora data score clips.csv --scores aesthetic --aesthetic aesthetic.pt",
         .positionals = {{.name = kScoredList,
                          .help = "The clips (CSV or JSON lines), with Open-Sora's columns; path "
                                  "alone will do.",
                          .complete = Complete::file}},
-        .options = {{.name = "--scores",
-                     .value = "NAME,...",
-                     .help =
-                         "Some of motion, blur, cuts, brightness, text. Default: all but text."},
-                    {.name = "--frames",
-                     .value = "N",
-                     .help = "Frames sampled of each clip, evenly spread. Default: 16."},
-                    {.name = "--out",
-                     .value = "CSV",
-                     .help = "The file to write. Default: scores.csv.",
-                     .complete = Complete::file},
-                    {.name = "--resume",
-                     .value = {},
-                     .help =
-                         "Keep the rows of the file, and of a run that was stopped, whose clips "
-                         "have not changed."},
-                    {.name = "--force", .value = {}, .help = "Replace the file if it is there."},
-                    columns_option(),
-                    deadline_option("Seconds for each clip. Default: 30; with cuts or text 600."),
-                    workers_option(),
-                    json_option("Print the summary as JSON (osora.data_score/1).")},
+        .options =
+            {{.name = "--scores",
+              .value = "NAME,...",
+              .help = "Some of motion, blur, cuts, brightness, text, aesthetic, flow. Default: "
+                      "the first four."},
+             {.name = "--aesthetic",
+              .value = "FILE",
+              .help = "TorchScript file of the score aesthetic, which is then made, too.",
+              .complete = Complete::file},
+             {.name = "--flow",
+              .value = "FILE",
+              .help = "Likewise of the score flow.",
+              .complete = Complete::file},
+             {.name = "--frames",
+              .value = "N",
+              .help = "Frames sampled of each clip, evenly spread. Default: 16."},
+             {.name = "--out",
+              .value = "CSV",
+              .help = "The file to write. Default: scores.csv.",
+              .complete = Complete::file},
+             {.name = "--resume",
+              .value = {},
+              .help = "Keep the rows of the file, and of a run that was stopped, whose clips "
+                      "have not changed."},
+             {.name = "--force", .value = {}, .help = "Replace the file if it is there."},
+             columns_option(),
+             deadline_option("Seconds for each clip. Default: 30; with cuts, text or a model 600."),
+             workers_option(),
+             json_option("Print the summary as JSON (osora.data_score/1).")},
         .run = run_data_score};
 }
 

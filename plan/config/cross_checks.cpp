@@ -9,6 +9,7 @@
 #include "plan/config/slurm_checks.hpp"
 #include "plan/config/ssh_checks.hpp"
 #include "plan/config/step_pattern.hpp"
+#include "protocol/clip_score.hpp"
 
 #include <fmt/format.h>
 
@@ -188,12 +189,23 @@ void check_cache(ResolvedConfig& resolved) {
 }
 
 void check_score(ResolvedConfig& resolved) {
-    if (!readable(resolved, {"run.job", "score.output", "score.scores"})) return;
+    if (!readable(resolved,
+                  {"run.job", "score.output", "score.scores", "score.aesthetic", "score.flow"}))
+        return;
     auto const& config = resolved.config;
     if (config.run.job != "score") return;
     if (config.score.output.empty()) complain(resolved, "score.output", "the job needs one: a CSV");
-    if (config.score.scores.empty())
+    auto const models = model_files(config.score);
+    if (config.score.scores.empty() && models.empty())
         complain(resolved, "score.scores", "is empty: nothing is left to measure");
+    for (std::string_view const score : protocol::kModelScores) {
+        std::string const name(score);
+        bool const asked =
+            std::ranges::find(config.score.scores, name) != config.score.scores.end();
+        if (!asked || models.contains(name)) continue;
+        complain(resolved, "score.scores",
+                 fmt::format("{0} needs a TorchScript file: {0} = \"{0}.pt\" in [score]", name));
+    }
 }
 
 constexpr std::array<std::string_view, 4> kFolders{"data.latents", "text.embeddings",

@@ -64,6 +64,11 @@ Result<PlanDecision> plan_of_score(PlanRequest const& request) {
             fmt::format("{} of the list cannot be read and will have no scores",
                         counted(list.unusable, "row")));
     }
+    if (!model_files(config.score).empty()) {
+        decision.reasons.emplace_back(
+            "how long the TorchScript models take is not known, so the time is not predicted");
+        return decision;
+    }
     if (list.sized == 0) {
         decision.reasons.emplace_back(
             "no row gives num_frames, height and width, so the time is not predicted; osora data "

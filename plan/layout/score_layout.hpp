@@ -8,7 +8,7 @@
 namespace osora::plan {
 
 /// predicted.clips and predicted.total_s follow from request.listed; nothing is predicted without
-/// it, or if none of its rows gives frames, height and width.
+/// it, if none of its rows gives frames, height and width, or with scores by models.
 [[nodiscard]] Result<PlanDecision> plan_of_score(PlanRequest const& request);
 
 }  // namespace osora::plan

@@ -9,7 +9,8 @@
 namespace osora::worker {
 
 struct ClipFault {
-    std::string kind;  // row, missing, empty, unreadable, damaged, short, size, slow, too_large
+    std::string kind;  // row, missing, empty, unreadable, damaged, short, size, slow, too_large,
+                       // model, crash
     std::string reason;
 };
 

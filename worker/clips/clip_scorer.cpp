@@ -1,190 +1,78 @@
 #include "worker/clips/clip_scorer.hpp"
 
 #include "base/text/printable.hpp"
-#include "protocol/clip_score.hpp"
-#include "worker/clips/frame_scores.hpp"
-#include "worker/data/frames/decoder.hpp"
+#include "worker/clips/clip_model.hpp"
+#include "worker/clips/model_frames.hpp"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <utility>
 
 namespace osora::worker {
 namespace {
 
-using ScoreClock = std::chrono::steady_clock;
-
-constexpr int kScoreSide = 256, kCutSide = 64;  // pixels of the short side
-constexpr int kTextSideMax = 720;               // likewise; smaller pictures keep their size
-constexpr int kTextFramesMax = 4;               // read of a clip
-constexpr int kSideRatioMax = 4;                // longer pictures are cropped
-constexpr int kCutChunk = 256;                  // frames decoded at one time
-constexpr int kSingleStride = 250;              // x264's and x265's largest keyframe distance
-
-/// With the clip's aspect ratio, `side` pixels on the short side.
-FrameSize score_size(ClipFacts const& facts, int side) {
-    int const least = std::min(facts.height, facts.width);
-    auto const scaled = [&](int length) {
-        double const pixels = static_cast<double>(length) * side / least;
-        return static_cast<int>(std::min<double>(std::lround(pixels), kSideRatioMax * side));
-    };
-    return {.height = scaled(facts.height), .width = scaled(facts.width)};
+/// Cells of the models, and why one of them gave no number; "" if all did.
+std::string add_models(DecodedClip& clip, AskedScores const& asked, ScoreTools const& tools) {
+    std::string fault;
+    for (std::size_t i = 0; i < asked.models.size(); ++i) {
+        auto const& model = asked.models[i];
+        if (clip.of_models[i].frames == 0) {
+            clip.cells.insert(clip.cells.end(), {"", ""});
+            continue;
+        }
+        auto const score = tools.models[i]->score(clip.of_models[i]);
+        clip.cells.push_back(score ? fmt::format("{:.6g}", *score) : "");
+        clip.cells.push_back(model.hash);
+        if (score.has_error()) {
+            fault += fmt::format("{}{}: {}", fault.empty() ? "" : "; ", model.score,
+                                 score.error().message);
+        }
+    }
+    return fault;
 }
 
-/// `count` frames at one distance, in the middle of the clip.
-FrameWindow spread(int num_frames, int count) {
-    int const taken = std::min(num_frames, count);
-    int const stride = taken > 1 ? (num_frames - 1) / (taken - 1) : 1;
-    return {.start = (num_frames - 1 - (taken - 1) * stride) / 2,
-            .stride = stride,
-            .num_frames = taken};
+Result<std::shared_ptr<ClipModel const>> open_model(AskedModel const& model, int local_rank) {
+    auto const picture = picture_of(model.score);
+    auto opened = open_clip_model(beside_program("libosora_score_models.so"),
+                                  {.file = model.file,
+                                   .input = picture.input,
+                                   .frames = picture.frames,
+                                   .height = picture.height,
+                                   .width = picture.width,
+                                   .local_rank = local_rank,
+                                   .cuda_module = beside_program("libosora_cuda.so")});
+    if (opened.has_error()) return Error(opened.error()).in(model.score);
+    return std::shared_ptr<ClipModel const>(std::move(*opened));
 }
-
-/// One clip, with one deadline for all that is done.
-class ClipScorer {
-public:
-    ClipScorer(std::string const& path, AskedScores const& asked, ScoreTools const& tools)
-        : path_(path),
-          asked_(asked),
-          tools_(tools),
-          until_(ScoreClock::now() + std::chrono::duration_cast<ScoreClock::duration>(
-                                         std::chrono::duration<double>(asked.deadline_s))) {}
-
-    Result<std::vector<std::string>> cells() const {
-        auto probe = decoder();
-        OSORA_TRY(auto const facts, probe.probe(path_));
-        std::vector<std::string> cells;
-        LumaFrames luma;
-        if (asked_.motion || asked_.blur || asked_.brightness) {
-            OSORA_TRY(auto const frames,
-                      sampled(facts, asked_.frames, score_size(facts, kScoreSide)));
-            luma = luma_of(frames);
-        }
-        auto const add = [&cells](double score) { cells.push_back(fmt::format("{:.6g}", score)); };
-        if (asked_.motion && luma.frames < 2) cells.emplace_back();  // an image
-        if (asked_.motion && luma.frames >= 2) add(motion_score(luma));
-        if (asked_.blur) add(blur_score(luma));
-        if (asked_.cuts) OSORA_TRY_VOID(add_cuts(facts, cells));
-        if (asked_.brightness) {
-            add(brightness_score(luma));
-            add(black_share(luma));
-        }
-        if (asked_.text) OSORA_TRY_VOID(add_text(facts, cells));
-        return cells;
-    }
-
-private:
-    Result<void> add_cuts(ClipFacts const& facts, std::vector<std::string>& cells) const {
-        CutFinder finder;
-        for (int start = 0; start < facts.num_frames; start += kCutChunk) {
-            FrameWindow const window{.start = start,
-                                     .stride = 1,
-                                     .num_frames = std::min(kCutChunk, facts.num_frames - start)};
-            OSORA_TRY(auto const frames, decode(window, score_size(facts, kCutSide)));
-            for (int i = 0; i < frames.frames; ++i) finder.add(frames.frame(i));
-        }
-        std::string numbers;
-        for (auto const cut : finder.cuts())
-            numbers += fmt::format("{}{}", numbers.empty() ? "" : " ", cut);
-        cells.push_back(std::to_string(finder.cuts().size()));
-        cells.push_back(std::move(numbers));
-        return {};
-    }
-
-    /// The mean share of the picture, and the boxes of the frame that has most of them.
-    Result<void> add_text(ClipFacts const& facts, std::vector<std::string>& cells) const {
-        int const side = std::min({facts.height, facts.width, kTextSideMax});
-        int const count = std::min(asked_.frames, kTextFramesMax);
-        OSORA_TRY(auto const frames, sampled(facts, count, score_size(facts, side)));
-        double share = 0;
-        int boxes = 0;
-        for (int i = 0; i < frames.frames; ++i) {
-            if (ScoreClock::now() > until_)
-                return Error{Errc::timed_out, "reading the text of its frames"};
-            OSORA_TRY(auto const found, tools_.text->read({.rgb = frames.frame(i),
-                                                           .height = frames.height,
-                                                           .width = frames.width}));
-            share += covered_share(found, frames.height, frames.width) / frames.frames;
-            boxes = std::max(boxes, static_cast<int>(found.size()));
-        }
-        cells.push_back(fmt::format("{:.6g}", share));
-        cells.push_back(std::to_string(boxes));
-        return {};
-    }
-
-    /// Frames that are far apart are decoded one by one, each from the keyframe before it.
-    [[nodiscard]] Result<RgbFrames> sampled(ClipFacts const& facts, int count,
-                                            FrameSize size) const {
-        FrameWindow const window = spread(facts.num_frames, count);
-        if (window.stride < kSingleStride) return decode(window, size);
-        RgbFrames all{
-            .pixels = {}, .frames = window.num_frames, .height = size.height, .width = size.width};
-        for (int i = 0; i < window.num_frames; ++i) {
-            FrameWindow const single{.start = window.start + std::int64_t{i} * window.stride};
-            OSORA_TRY(auto const frame, decode(single, size));
-            all.pixels.insert(all.pixels.end(), frame.pixels.begin(), frame.pixels.end());
-        }
-        return all;
-    }
-
-    [[nodiscard]] Result<RgbFrames> decode(FrameWindow const& window, FrameSize size) const {
-        RgbFrames frames{
-            .pixels = {}, .frames = window.num_frames, .height = size.height, .width = size.width};
-        frames.pixels.resize(static_cast<std::size_t>(frames.frames) * frames.frame_bytes());
-        OSORA_TRY_VOID(decoder().decode(path_, window, size, frames.pixels));
-        return frames;
-    }
-
-    [[nodiscard]] ClipDecoder decoder() const {
-        std::chrono::duration<double> const left = until_ - ScoreClock::now();
-        return ClipDecoder({.deadline_s = std::max(0.0, left.count()), .cancel = tools_.cancel});
-    }
-
-    std::string const& path_;
-    AskedScores const& asked_;
-    ScoreTools const& tools_;
-    ScoreClock::time_point until_;
-};
 
 }  // namespace
 
-std::vector<std::string> AskedScores::columns() const {
-    std::vector<std::string> names;
-    if (motion) names.emplace_back("motion");
-    if (blur) names.emplace_back("blur");
-    if (cuts) names.insert(names.end(), {"cuts", "cut_frames"});
-    if (brightness) names.insert(names.end(), {"brightness", "black"});
-    if (text) names.insert(names.end(), {"text", "text_boxes"});
-    return names;
-}
-
-Result<AskedScores> asked_scores(std::vector<std::string> const& names, int frames,
-                                 double deadline_s) {
-    constexpr double kDeadlineMax = 86'400;
-    bool const good = deadline_s > 0 && deadline_s <= kDeadlineMax && frames >= 1 &&
-                      frames <= protocol::kScoreFramesMax;
-    if (!good) return invalid("score: a number is out of its range");
-    AskedScores asked{.frames = frames, .deadline_s = deadline_s};
-    for (std::string const& name : names) {
-        if (std::ranges::find(protocol::kClipScores, name) == protocol::kClipScores.end())
-            return invalid("score: '" + printable(name) + "' is unknown");
-        if (name == "motion") asked.motion = true;
-        if (name == "blur") asked.blur = true;
-        if (name == "cuts") asked.cuts = true;
-        if (name == "brightness") asked.brightness = true;
-        if (name == "text") asked.text = true;
+Result<std::vector<ScoreTools>> score_tools(AskedScores const& asked,
+                                            ScoreToolOptions const& options) {
+    std::vector<std::shared_ptr<ClipModel const>> models;
+    for (auto const& each : asked.models) {
+        OSORA_TRY(auto model, open_model(each, options.local_rank));
+        models.push_back(std::move(model));
     }
-    if (asked.columns().empty()) return invalid("score: no score is asked for");
-    return asked;
-}
-
-Result<ScoreTools> score_tools(AskedScores const& asked) {
-    ScoreTools tools;
-    if (!asked.text) return tools;
-    OSORA_TRY(tools.text, open_text_reader(text_module_path()));
+    bool const child = !options.reader.program.empty();
+    // With children only to see that they can.
+    if (child && asked.text) OSORA_TRY_VOID(open_text_reader(text_module_path()));
+    auto const crashes = std::make_shared<CrashCount>();
+    std::vector<ScoreTools> tools(static_cast<std::size_t>(std::max(1, options.threads)));
+    for (auto& each : tools) {
+        each.models = models;
+        if (child) {
+            each.reader = child_reader(options.reader, asked, crashes);
+            continue;
+        }
+        std::unique_ptr<TextReader> text;
+        if (asked.text) {
+            OSORA_TRY(text, open_text_reader(text_module_path()));
+        }
+        each.reader = local_reader(asked, std::move(text));
+    }
     return tools;
 }
 
@@ -195,22 +83,25 @@ void stat_clip(std::string const& path, ScoreRow& row) {
     row.mtime_ns = info.st_mtim.tv_sec * 1'000'000'000ll + info.st_mtim.tv_nsec;
 }
 
-ScoredClip score_clip(ListedClip const& listed, AskedScores const& asked, ScoreTools const& tools) {
+Result<ScoredClip> score_clip(ListedClip const& listed, AskedScores const& asked,
+                              ScoreTools const& tools) {
     ScoredClip made;
     made.row.path = listed.name;
     made.row.frames = asked.frames;
     std::string const& path = listed.clip.path;
     stat_clip(path, made.row);  // of a missing file the decoder says why
-    auto cells = listed.fault.empty() ? ClipScorer(path, asked, tools).cells()
-                                      : Result<std::vector<std::string>>(invalid(listed.fault));
-    if (cells) {
-        made.row.cells = std::move(*cells);
-        return made;
+    DecodedClip clip{.fault = ClipFault{.kind = "row", .reason = listed.fault}};
+    if (listed.fault.empty()) {
+        OSORA_TRY(clip, tools.reader->read(path, tools.cancel));
     }
-    made.row.cells.assign(asked.columns().size(), "");
-    made.fault = listed.fault.empty() ? fault_of(cells.error(), path, asked.deadline_s)
-                                      : ClipFault{.kind = "row", .reason = listed.fault};
-    made.row.error = printable(made.fault->kind + ": " + made.fault->reason);
+    if (clip.fault) {
+        clip.cells.assign(asked.columns().size(), "");
+    } else if (auto fault = add_models(clip, asked, tools); !fault.empty()) {
+        clip.fault = ClipFault{.kind = "model", .reason = std::move(fault)};
+    }
+    made.row.cells = std::move(clip.cells);
+    made.fault = std::move(clip.fault);
+    if (made.fault) made.row.error = printable(made.fault->kind + ": " + made.fault->reason);
     return made;
 }
 

@@ -4,8 +4,10 @@
 
 #include "base/result.hpp"
 #include "worker/clips/clip_fault.hpp"
+#include "worker/clips/clip_model.hpp"
+#include "worker/clips/clip_reader.hpp"
+#include "worker/clips/isolate/child_reader.hpp"
 #include "worker/clips/score_file.hpp"
-#include "worker/clips/text_reader.hpp"
 #include "worker/data/manifest.hpp"
 
 #include <atomic>
@@ -16,19 +18,6 @@
 
 namespace osora::worker {
 
-/// The same for each clip of a list.
-struct AskedScores {
-    bool motion = false, blur = false, cuts = false, brightness = false, text = false;
-    int frames = 16;         // sampled of each clip, evenly spread; text reads 4 of them at most
-    double deadline_s = 30;  // for one clip
-
-    [[nodiscard]] std::vector<std::string> columns() const;
-};
-
-/// invalid_input: no score or an unknown one, or a number out of its range.
-[[nodiscard]] Result<AskedScores> asked_scores(std::vector<std::string> const& names, int frames,
-                                               double deadline_s);
-
 struct ScoredClip {
     ScoreRow row;  // of a clip that cannot be scored: empty cells, and the error
     std::optional<ClipFault> fault;
@@ -36,17 +25,27 @@ struct ScoredClip {
 
 /// What one thread needs to score clips.
 struct ScoreTools {
-    std::unique_ptr<TextReader> text = nullptr;  // needed if text is asked for
-    std::atomic<bool> const* cancel = nullptr;   // true: the clip ends soon, with an error
+    std::unique_ptr<ClipReader> reader = nullptr;
+    std::atomic<bool> const* cancel = nullptr;  // true: the clip ends soon, with a fault
+    /// As AskedScores::models; all threads have the same.
+    std::vector<std::shared_ptr<ClipModel const>> models = {};
 };
 
-/// Tools of one thread. invalid_input: text is asked for, and this build cannot read it.
-[[nodiscard]] Result<ScoreTools> score_tools(AskedScores const& asked);
+struct ScoreToolOptions {
+    int threads = 1;
+    int local_rank = 0;         // models compute on its GPU, if there is one
+    ReaderProgram reader = {};  // decodes clips; without a program this process does
+};
 
-/// Opens `listed` and decodes what the scores need: the sampled frames at 256 pixels on the short
-/// side; for cuts all frames, at 64; for text at most 4 of the sampled ones, at 720 at most.
-[[nodiscard]] ScoredClip score_clip(ListedClip const& listed, AskedScores const& asked,
-                                    ScoreTools const& tools);
+/// Tools of each thread. invalid_input: text is asked for, and this build cannot read it; a model
+/// that cannot be used.
+[[nodiscard]] Result<std::vector<ScoreTools>> score_tools(AskedScores const& asked,
+                                                          ScoreToolOptions const& options);
+
+/// Reads `listed` and scores it. A model that gives no number leaves its cell empty, and the row
+/// has a fault beside its other scores. Errors: those of ClipReader::read().
+[[nodiscard]] Result<ScoredClip> score_clip(ListedClip const& listed, AskedScores const& asked,
+                                            ScoreTools const& tools);
 
 /// Size and modification time of the file go to `row`; 0 if it is not there.
 void stat_clip(std::string const& path, ScoreRow& row);

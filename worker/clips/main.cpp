@@ -8,6 +8,8 @@
 #include "worker/clips/bench.hpp"
 #include "worker/clips/check.hpp"
 #include "worker/clips/index.hpp"
+#include "worker/clips/isolate/child_reader.hpp"
+#include "worker/clips/isolate/read.hpp"
 #include "worker/clips/look.hpp"
 #include "worker/clips/score.hpp"
 #include "worker/data/frames/decoder.hpp"
@@ -26,6 +28,7 @@ namespace {
 constexpr std::string_view kUsage =
     "osora-clips: works on the clips of a manifest; osora data starts it\n"
     "usage: osora-clips bench|check|index|look|score REQUEST\n"
+    "       osora-clips read REQUEST       decodes for osora-clips score and ranks of job = score\n"
     "       osora-clips --version | --help\n"
     "REQUEST is a JSON object, as is the answer.\n"
     "example: osora-clips bench '{\"manifest\": \"clips.csv\", \"num_frames\": 16, "
@@ -55,6 +58,18 @@ int answer(std::string const& text, Result<Answer> (*work)(Request const&)) {
     return 0;
 }
 
+Result<protocol::ClipScores> score_apart(protocol::ClipScoreRequest const& request) {
+    return score_clips(request, reader_program());
+}
+
+int read(std::string const& text) {
+    auto const request = protocol::decode<protocol::ClipScoreRequest>(text);
+    auto const done = request.has_error() ? Result<void>(request.error()) : read_clips(*request);
+    if (!done.has_error()) return 0;
+    fmt::print(stderr, "osora-clips read: {}\n", printable(done.error().message, "\n\t"));
+    return exit_code_of(done.error());
+}
+
 int run(std::vector<std::string> const& arguments) {
     if (arguments.size() == 1 && arguments[0] == "--version") {
         fmt::print("osora-clips {} ({})\n", kVersion, kGitCommit);
@@ -69,7 +84,8 @@ int run(std::vector<std::string> const& arguments) {
     if (arguments.size() == 2 && arguments[0] == "check") return answer(arguments[1], check_clips);
     if (arguments.size() == 2 && arguments[0] == "index") return answer(arguments[1], index_clips);
     if (arguments.size() == 2 && arguments[0] == "look") return answer(arguments[1], look_clips);
-    if (arguments.size() == 2 && arguments[0] == "score") return answer(arguments[1], score_clips);
+    if (arguments.size() == 2 && arguments[0] == "score") return answer(arguments[1], score_apart);
+    if (arguments.size() == 2 && arguments[0] == "read") return read(arguments[1]);
     fmt::print(stderr, "{}", kUsage);
     return protocol::kExitConfiguration;
 }

@@ -25,12 +25,13 @@ Result<AskedScores> asked_of(protocol::ClipScoreRequest const& request) {
     std::error_code ignored;
     if (std::filesystem::equivalent(request.out, request.manifest, ignored))
         return invalid(request.out + ": is the manifest itself; give another file");
-    return asked_scores(request.scores, request.frames, request.deadline_s);
+    return asked_scores(request.scores, request.frames, request.deadline_s, request.models);
 }
 
 struct ScoredSlot {
     ScoredClip scored;
     bool kept = false;
+    Result<void> made = {};  // an error that concerns all clips
 };
 
 /// The row that is had, if the clip has not changed and was not damaged; else a new one.
@@ -44,7 +45,9 @@ ScoredSlot score_or_keep(ListedClip const& listed, AskedScores const& asked,
                       found->second.size_bytes == now.size_bytes &&
                       found->second.mtime_ns == now.mtime_ns;
     if (same) return {.scored = {.row = found->second, .fault = std::nullopt}, .kept = true};
-    return {.scored = score_clip(listed, asked, tools)};
+    auto scored = score_clip(listed, asked, tools);
+    if (scored.has_error()) return {.scored = {}, .made = scored.error()};
+    return {.scored = std::move(*scored)};
 }
 
 /// Rows go to the file and to the answer, in order.
@@ -54,6 +57,7 @@ public:
         : file_(file), columns_(std::move(columns)), values_(columns_.size()), answer_(answer) {}
 
     [[nodiscard]] Result<void> take(ListedClip const& listed, ScoredSlot& made) {
+        OSORA_TRY_VOID(made.made);
         if (made.scored.fault) {
             answer_.damaged.push_back(
                 damaged_clip(listed.clip.line, listed.name, std::move(*made.scored.fault)));
@@ -62,7 +66,7 @@ public:
         }
         for (std::size_t i = 0; i < columns_.size(); ++i) {
             std::string const& cell = made.scored.row.cells[i];
-            if (!cell.empty() && columns_[i] != "cut_frames")
+            if (!cell.empty() && columns_[i] != "cut_frames" && !columns_[i].ends_with("_model"))
                 values_[i].push_back(std::strtod(cell.c_str(), nullptr));
         }
         // A clip that failed is tried again.
@@ -90,22 +94,20 @@ private:
 
 }  // namespace
 
-Result<protocol::ClipScores> score_clips(protocol::ClipScoreRequest const& request) {
+Result<protocol::ClipScores> score_clips(protocol::ClipScoreRequest const& request,
+                                         ReaderProgram const& reader) {
     OSORA_TRY(AskedScores const asked, asked_of(request));
     auto const begin = ScoreClock::now();
     OSORA_TRY(auto const clips, list_clips(request.manifest, request.columns));
-    OSORA_TRY(auto file, ScoreFile::open(request.out, asked.columns(), request.resume));
+    OSORA_TRY(auto const tools, score_tools(asked, {.threads = request.workers, .reader = reader}));
+    OSORA_TRY(auto file,
+              ScoreFile::open(request.out, asked.columns(), request.resume, asked.model_columns()));
     protocol::ClipScores answer{.out = request.out,
                                 .rows = static_cast<std::int64_t>(clips.size()),
                                 .scores = {},
                                 .damaged = {}};
     ClipProgress progress(request.progress, answer.rows);
     ScoreTaker taker(file, asked.columns(), answer);
-    std::vector<ScoreTools> tools;  // of each thread
-    for (int i = 0; i < std::max(1, request.workers); ++i) {
-        OSORA_TRY(auto made, score_tools(asked));
-        tools.push_back(std::move(made));
-    }
     std::vector<ScoredSlot> slots(in_order_slots(request.workers));
     Result<void> done;
     auto const make = [&](InOrderPiece const& piece) {

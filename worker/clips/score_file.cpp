@@ -15,12 +15,31 @@ namespace {
 constexpr std::int64_t kScoreBytesMax = std::int64_t{16} << 30;
 constexpr std::size_t kColumnsBeside = 5;  // path, frames, size_bytes, mtime_ns, error
 
+/// Scores of two models are not comparable.
+Result<void> check_models(ScoreRows const& rows, std::vector<std::string> const& columns,
+                          ModelColumns const& models) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+        auto const wanted = models.find(columns[i]);
+        if (wanted == models.end()) continue;
+        for (auto const& [path, row] : rows) {
+            if (row.cells[i].empty() || row.cells[i] == wanted->second) continue;
+            return invalid(fmt::format(
+                "has scores of another model: {} is {} and that of the file is {}; give the file "
+                "that made them, another --out, or --force",
+                columns[i], row.cells[i], wanted->second));
+        }
+    }
+    return {};
+}
+
 Result<void> read_file_scores(std::filesystem::path const& path,
-                              std::vector<std::string> const& columns, ScoreRows& rows) {
+                              std::vector<std::string> const& columns, ModelColumns const& models,
+                              ScoreRows& rows) {
     if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return {};
     OSORA_TRY_VOID(check_regular(path));
     OSORA_TRY(std::string const text, read_file(path, kScoreBytesMax));
-    auto const read = read_scores(text, columns, rows);
+    auto read = read_scores(text, columns, rows);
+    if (!read.has_error()) read = check_models(rows, columns, models);
     if (read.has_error()) return Error(read.error()).in(path.string());
     return {};
 }
@@ -72,13 +91,14 @@ Result<void> read_scores(std::string_view csv, std::vector<std::string> const& c
 }
 
 Result<ScoreFile> ScoreFile::open(std::filesystem::path const& path,
-                                  std::vector<std::string> const& columns, bool resume) {
+                                  std::vector<std::string> const& columns, bool resume,
+                                  ModelColumns const& models) {
     OSORA_TRY(auto lock, FileLock::acquire(path.string() + ".lock"));
     std::filesystem::path const part = path.string() + ".part";
     ScoreRows had;
     if (resume) {
-        OSORA_TRY_VOID(read_file_scores(path, columns, had));
-        OSORA_TRY_VOID(read_file_scores(part, columns, had));
+        OSORA_TRY_VOID(read_file_scores(path, columns, models, had));
+        OSORA_TRY_VOID(read_file_scores(part, columns, models, had));
     }
     OSORA_TRY(auto file, NewFile::create(path));
     OSORA_TRY_VOID(file.write(score_header(columns)));

@@ -30,6 +30,9 @@ struct ScoreRow {
 [[nodiscard]] std::string score_header(std::vector<std::string> const& columns);
 [[nodiscard]] std::string score_line(ScoreRow const& row);
 
+/// The hash of a column SCORE_model by the column; each row has it, or nothing.
+using ModelColumns = std::map<std::string, std::string>;
+
 /// Rows by path; of two with one path the later counts. A row that is cut is left out. Errors:
 /// invalid_input if the columns are others.
 using ScoreRows = std::unordered_map<std::string, ScoreRow>;
@@ -40,10 +43,10 @@ class ScoreFile {
 public:
     /// `resume`: rows of `path` and of path.part are had; else path.part is emptied. Holds
     /// path.lock until it is destroyed. Errors: busy (another process scores), invalid_input (as
-    /// read_scores()), io, out_of_space.
+    /// read_scores(), or a row of another model), io, out_of_space.
     [[nodiscard]] static Result<ScoreFile> open(std::filesystem::path const& path,
                                                 std::vector<std::string> const& columns,
-                                                bool resume);
+                                                bool resume, ModelColumns const& models = {});
 
     [[nodiscard]] ScoreRows const& had() const { return had_; }
     [[nodiscard]] Result<void> add(ScoreRow const& row, bool is_new);

@@ -1,6 +1,7 @@
 #include "worker/clips/text_reader.hpp"
 
 #include "protocol/clip_score.hpp"
+#include "worker/clips/clip_model.hpp"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
@@ -29,9 +30,7 @@ double covered_share(std::vector<TextBox> const& boxes, int height, int width) {
 }
 
 std::filesystem::path text_module_path() {
-    std::error_code error;
-    auto const program = std::filesystem::read_symlink("/proc/self/exe", error);
-    return program.parent_path().parent_path() / "lib" / "libosora_text.so";
+    return beside_program("libosora_text.so");
 }
 
 Result<std::unique_ptr<TextReader>> open_text_reader(std::filesystem::path const& module) {

@@ -34,7 +34,7 @@ public:
 /// Share of the picture that lies in at least one box, 0 to 1.
 [[nodiscard]] double covered_share(std::vector<TextBox> const& boxes, int height, int width);
 
-/// Relative to the program: bin/osora-clips and lib/libosora_text.so.
+/// beside_program("libosora_text.so").
 [[nodiscard]] std::filesystem::path text_module_path();
 
 /// Loads the module once for the process. invalid_input: it is not there, belongs to another

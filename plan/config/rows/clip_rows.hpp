@@ -41,13 +41,19 @@ inline constexpr std::array kClipRows{
               .example = "\"scores.csv\""},
     SchemaRow{.section = "score", .key = "scores",
               .doc = "What is measured of each clip; text needs Tesseract.",
-              .choices = "motion|blur|cuts|brightness|text"},
+              .choices = "motion|blur|cuts|brightness|text|aesthetic|flow"},
     SchemaRow{.section = "score", .key = "frames",
               .doc = "Frames sampled of each clip, evenly spread; auto: 16.", .unit = "frames",
               .min = 1, .max = 64},
     SchemaRow{.section = "score", .key = "deadline",
-              .doc = "Most for one clip; auto: 30, with cuts or text 600.", .unit = "s",
+              .doc = "Most for one clip; auto: 30, with cuts, text or a model 600.", .unit = "s",
               .min = 0, .max = 86400, .above_min = true},
+    SchemaRow{.section = "score", .key = "aesthetic",
+              .doc = "TorchScript file of the score aesthetic; empty: none.",
+              .example = "\"aesthetic.pt\"", .shape = Shape::path},
+    SchemaRow{.section = "score", .key = "flow",
+              .doc = "TorchScript file of the score flow; empty: none.",
+              .example = "\"flow.pt\"", .shape = Shape::path},
 };
 // clang-format on
 

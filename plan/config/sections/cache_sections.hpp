@@ -6,6 +6,7 @@
 
 #include <boost/describe.hpp>
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct ScoreSection {
     std::vector<std::string> scores{"motion", "blur", "cuts", "brightness"};
     AutoOr<int> frames;       // sampled of each clip
     AutoOr<double> deadline;  // s, of one clip
+    std::string aesthetic;    // a TorchScript file; empty: no such score
+    std::string flow;         // likewise
 };
 struct TextSection {
     std::string embeddings;    // a cache; empty: null captions
@@ -36,8 +39,15 @@ struct EvalSection {
     int every = 500;   // steps
     int samples = 64;  // of the list, the same each time
 };
+/// The TorchScript files by score, without those that are not given.
+[[nodiscard]] inline std::map<std::string, std::string> model_files(ScoreSection const& score) {
+    std::map<std::string, std::string> files;
+    if (!score.aesthetic.empty()) files["aesthetic"] = score.aesthetic;
+    if (!score.flow.empty()) files["flow"] = score.flow;
+    return files;
+}
 BOOST_DESCRIBE_STRUCT(EncodeSection, (), (out, dtype, latents, std, shard_mib))
-BOOST_DESCRIBE_STRUCT(ScoreSection, (), (output, scores, frames, deadline))
+BOOST_DESCRIBE_STRUCT(ScoreSection, (), (output, scores, frames, deadline, aesthetic, flow))
 BOOST_DESCRIBE_STRUCT(TextSection, (),
                       (embeddings, drop_prob, encoder, clip_encoder, max_tokens, padded))
 BOOST_DESCRIBE_STRUCT(EvalSection, (), (every, samples))

@@ -3,6 +3,7 @@
 // second of all ranks, so that a rank with slow clips does not hold up what people see.
 #include "worker/jobs/score/score_job.hpp"
 
+#include "base/sha256.hpp"
 #include "base/text/printable.hpp"
 #include "protocol/clip_score.hpp"
 #include "worker/jobs/job_parts.hpp"
@@ -31,16 +32,19 @@ struct ScoreList {
     std::filesystem::path output, shards;
     std::vector<ListedClip> clips;
     AskedScores asked;
-    std::string key;
+    ScoreKey key;
     ShardIndex had;
 };
 
 Result<ScoreList> open_list(plan::WorkerJob const& job) {
     auto const& section = job.config.score;
     ScoreList list;
-    double const deadline = section.deadline.value_or(protocol::score_deadline_s(section.scores));
-    auto asked =
-        asked_scores(section.scores, section.frames.value_or(protocol::kScoreFrames), deadline);
+    auto models = plan::model_files(section);
+    for (auto& [score, file] : models) file = resolve(job, file);
+    double const deadline = section.deadline.value_or(
+        protocol::score_deadline_s(protocol::asked_names(section.scores, models)));
+    auto asked = asked_scores(section.scores, section.frames.value_or(protocol::kScoreFrames),
+                              deadline, models);
     if (asked.has_error()) return std::move(asked).error().in("[score]");
     list.asked = *asked;
     list.output = resolve(job, section.output);
@@ -161,9 +165,23 @@ Result<bool> follow_pool(ScorePool& pool, SharedCounters& counters, RankEnvironm
 
 ReadSummary summary_of(ScoreList const& list) {
     constexpr std::size_t kDigits = 15;
+    std::string const of_all =
+        list.key.models.empty() ? list.key.list : sha256_hex(list.key.list + list.key.models);
     return {.hash = static_cast<std::int64_t>(
-                std::strtoll(list.key.substr(0, kDigits).c_str(), nullptr, 16)),
+                std::strtoll(of_all.substr(0, kDigits).c_str(), nullptr, 16)),
             .clips = static_cast<std::int64_t>(list.clips.size())};
+}
+
+/// Of the process, with the hash of each model and where it computes.
+std::map<std::string, std::string> facts_of(ScoreList const& list,
+                                            std::vector<ScoreTools> const& tools) {
+    auto facts = process_facts(Device());
+    for (std::size_t i = 0; i < list.asked.models.size(); ++i) {
+        auto const& model = list.asked.models[i];
+        facts[model.score + "_model"] =
+            fmt::format("sha256 {}, {}", model.hash, tools.front().models[i]->device());
+    }
+    return facts;
 }
 
 /// Rank 0 has the store: it ends after the others have read that all have ended, or after a minute,
@@ -193,12 +211,21 @@ Result<TrainOutcome> run_score_job(plan::WorkerJob const& job, RankEnvironment c
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(auto const list, open_list(job));
     if (self.rank == 0) OSORA_TRY_VOID(check_output(list));
-    Device const device;  // the CPU
+    int const threads = std::max(1, job.plan.chosen.num_workers);
+    auto opened = score_tools(
+        list.asked,
+        {.threads = threads, .local_rank = self.local_rank, .reader = reader_program()});
+    if (opened.has_error()) return std::move(opened).error().in("[score]");
+    auto facts = facts_of(list, *opened);
+    Device const device;  // the ranks talk on the CPU
     OSORA_TRY(auto const group, join_ranks(self, device, waiting_of(job)));
-    OSORA_TRY_VOID(check_same_data(group, summary_of(list)));
+    if (auto const same = check_same_data(group, summary_of(list)); same.has_error()) {
+        Error differs = same.error();
+        if (!list.key.models.empty()) differs.message += "; models here: " + list.key.models;
+        return differs;
+    }
     OSORA_TRY(auto writer, ShardWriter::open(list.shards, list.key, self.attempt, self.rank));
     SharedCounters counters(group, self.attempt);
-    int const threads = std::max(1, job.plan.chosen.num_workers);
     auto const next = [&counters]() -> Result<std::int64_t> {
         OSORA_TRY(std::int64_t const after, counters.add("block", 1));
         return after - 1;
@@ -207,14 +234,15 @@ Result<TrainOutcome> run_score_job(plan::WorkerJob const& job, RankEnvironment c
                          .asked = list.asked,
                          .had = list.had,
                          .block = score_block(list.clips.size(), threads * self.world_size),
-                         .next = next};
+                         .next = next,
+                         .tools = std::move(*opened)};
     agent.send(protocol::WorkerHello{.rank = self.rank,
                                      .pid = static_cast<int>(::getpid()),
                                      .start_step = 0,
-                                     .facts = process_facts(device)});
+                                     .facts = std::move(facts)});
     agent.send(protocol::PhaseChanged{.phase = Phase::first_step, .limit_s = 0});
     ScoreSteps steps(agent, job.config.data.manifest);
-    OSORA_TRY(auto const pool, ScorePool::start(std::move(work), std::move(writer), threads));
+    auto const pool = ScorePool::start(std::move(work), std::move(writer));
     OSORA_TRY(bool const all, follow_pool(*pool, counters, self, agent, steps));
     if (!all) return TrainOutcome{steps.next_step(), true};
     agent.send(protocol::PhaseChanged{.phase = Phase::finishing, .limit_s = 0});

@@ -11,11 +11,11 @@ std::size_t score_block(std::size_t clips, int threads_of_all_ranks) {
     return std::clamp<std::size_t>(clips / (threads * kBlocksAThread), 1, kBlockMax);
 }
 
-Result<std::unique_ptr<ScorePool>> ScorePool::start(Work work, ShardWriter writer, int threads) {
+std::unique_ptr<ScorePool> ScorePool::start(Work work, ShardWriter writer) {
     auto pool = std::make_unique<ScorePool>(std::move(work), std::move(writer));
-    for (int i = 0; i < std::max(1, threads); ++i) {
+    for (auto& tools : pool->work_.tools) {
         auto self = std::make_unique<Thread>();
-        OSORA_TRY(self->tools, score_tools(pool->work_.asked));
+        self->tools = std::move(tools);
         self->tools.cancel = &pool->stopped_;
         pool->threads_.push_back(std::move(self));
     }
@@ -59,9 +59,13 @@ Result<bool> ScorePool::score_block_of(Thread& self) {
         self.since = Clock::now().time_since_epoch().count();
         auto scored = score_clip(work_.clips[i], work_.asked, self.tools);
         self.since = 0;
+        if (scored.has_error()) {
+            OSORA_TRY_VOID(keep(made));
+            return scored.error();
+        }
         // One that was ended by stop() may be good.
-        if (scored.fault && stopped_) break;
-        made.emplace_back(i, std::move(scored));
+        if (scored->fault && stopped_) break;
+        made.emplace_back(i, std::move(*scored));
     }
     OSORA_TRY_VOID(keep(made));
     return true;

@@ -31,6 +31,7 @@ public:
         std::size_t block = 1;  // clips
         /// Number of the next block: every block once, over all ranks. From any thread.
         std::function<Result<std::int64_t>()> next;
+        std::vector<ScoreTools> tools;  // of each thread
     };
     struct Fault {
         int line = 0;  // of the list
@@ -41,9 +42,8 @@ public:
         std::vector<Fault> faults;
     };
 
-    /// invalid_input: text is asked for and cannot be read.
-    [[nodiscard]] static Result<std::unique_ptr<ScorePool>> start(Work work, ShardWriter writer,
-                                                                  int threads);
+    /// As many threads as tools.
+    [[nodiscard]] static std::unique_ptr<ScorePool> start(Work work, ShardWriter writer);
     ScorePool(Work work, ShardWriter writer)  // for start()
         : work_(std::move(work)), writer_(std::move(writer)) {}
     ~ScorePool();  // ends clips in progress

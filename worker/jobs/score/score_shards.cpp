@@ -25,8 +25,19 @@ constexpr std::size_t kSumDigits = 16;
 constexpr std::int64_t kShardBytesMax = std::int64_t{16} << 30;
 constexpr std::string_view kExtension = ".rows";
 
-std::string first_line(std::string const& key) {
-    return "osora.score_rows/1 " + key + "\n";
+std::string first_line(ScoreKey const& key) {
+    return fmt::format("osora.score_rows/1 {}{}{}\n", key.list, key.models.empty() ? "" : " ",
+                       key.models);
+}
+
+/// The models of the rows of `list`, as in ScoreKey; nothing if the file is of another list, or cut
+/// in its first line.
+std::optional<std::string_view> models_of(std::string_view text, std::string const& list) {
+    auto const end = text.find('\n');
+    std::string const start = first_line({.list = list, .models = {}});
+    std::string_view const same = std::string_view(start).substr(0, start.size() - 1);
+    if (end == std::string_view::npos || !text.starts_with(same)) return std::nullopt;
+    return trimmed(text.substr(same.size(), end - same.size()));
 }
 
 std::string sum_of(std::string_view row) {
@@ -85,7 +96,7 @@ Result<std::string> bytes_at(Descriptor const& file, ShardIndex::Place const& pl
 
 }  // namespace
 
-std::string score_key(std::vector<ListedClip> const& clips, AskedScores const& asked) {
+ScoreKey score_key(std::vector<ListedClip> const& clips, AskedScores const& asked) {
     Sha256 sum;
     auto const add = [&sum](std::string_view text) {
         std::string const framed = fmt::format("{} {}", text.size(), text);
@@ -98,10 +109,13 @@ std::string score_key(std::vector<ListedClip> const& clips, AskedScores const& a
         add(each.clip.path);
         add(each.fault);
     }
-    return sum.finish();
+    ScoreKey key{.list = sum.finish(), .models = {}};
+    for (auto const& each : asked.models)
+        key.models += fmt::format("{}{}={}", key.models.empty() ? "" : " ", each.score, each.hash);
+    return key;
 }
 
-Result<ShardWriter> ShardWriter::open(std::filesystem::path const& folder, std::string const& key,
+Result<ShardWriter> ShardWriter::open(std::filesystem::path const& folder, ScoreKey const& key,
                                       int attempt, int rank) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
@@ -129,7 +143,7 @@ Result<void> ShardWriter::sync() {
     return {};
 }
 
-Result<ShardIndex> read_shards(std::filesystem::path const& folder, std::string const& key,
+Result<ShardIndex> read_shards(std::filesystem::path const& folder, ScoreKey const& key,
                                std::size_t clips) {
     ShardIndex index;
     index.places.resize(clips);
@@ -144,7 +158,15 @@ Result<ShardIndex> read_shards(std::filesystem::path const& folder, std::string 
     std::string const first = first_line(key);
     for (std::size_t i = 0; i < index.files.size(); ++i) {
         OSORA_TRY(std::string const text, read_file(index.files[i], kShardBytesMax));
-        if (text.starts_with(first)) add_rows(text, first.size(), static_cast<int>(i), index);
+        auto const models = models_of(text, key.list);
+        if (!models) continue;
+        if (*models != key.models) {
+            return invalid(fmt::format(
+                "{} has rows of other models ({}; the files are {} now): put the files back, or "
+                "score in a new run",
+                index.files[i].string(), *models, key.models));
+        }
+        add_rows(text, first.size(), static_cast<int>(i), index);
     }
     return index;
 }

@@ -16,15 +16,18 @@
 
 namespace osora::worker {
 
-/// Hash of what a row depends on: the rows of the list, in order, and what is asked for. Files with
-/// another key are left alone.
-[[nodiscard]] std::string score_key(std::vector<ListedClip> const& clips, AskedScores const& asked);
+/// What rows depend on.
+struct ScoreKey {
+    std::string list;    // hash of the rows of the list, in order, and of what is asked for
+    std::string models;  // "aesthetic=0123456789abcdef flow=..."; empty: none
+};
+[[nodiscard]] ScoreKey score_key(std::vector<ListedClip> const& clips, AskedScores const& asked);
 
 class ShardWriter {
 public:
     /// Appends to `folder`/ATTEMPT-RANK.rows. Errors: io, out_of_space.
     [[nodiscard]] static Result<ShardWriter> open(std::filesystem::path const& folder,
-                                                  std::string const& key, int attempt, int rank);
+                                                  ScoreKey const& key, int attempt, int rank);
     void add(std::size_t index, ScoreRow const& row);
     /// Writes what was added, and returns when it is on the disk.
     [[nodiscard]] Result<void> sync();
@@ -50,9 +53,10 @@ struct ShardIndex {
 
     [[nodiscard]] bool has(std::size_t index) const { return places[index].file >= 0; }
 };
-/// Rows of `key` in `folder`, which need not exist. Errors: io.
+/// Rows of `key` in `folder`, which need not exist. Files of another list are left alone.
+/// invalid_input: rows of this list by other models; io.
 [[nodiscard]] Result<ShardIndex> read_shards(std::filesystem::path const& folder,
-                                             std::string const& key, std::size_t clips);
+                                             ScoreKey const& key, std::size_t clips);
 
 /// Writes the CSV in the order of the list, atomically. corrupt: a clip has no row; io,
 /// out_of_space.

@@ -131,6 +131,11 @@ TEST(CrossChecks, ScoresNeedAFileAndNamesThatExist) {
     EXPECT_THAT(problems_of(run + ", scores = [\"text\"], frames = 1, deadline = 5 }"), IsEmpty());
     EXPECT_THAT(problems_of(run + ", scores = [] }"),
                 ElementsAre("run.toml:2: score.scores = []: is empty: nothing is left to measure"));
+    EXPECT_THAT(problems_of(run + ", scores = [\"flow\"], flow = \"f.pt\" }"), IsEmpty());
+    EXPECT_THAT(problems_of(run + ", scores = [], aesthetic = \"a.pt\" }"), IsEmpty());
+    EXPECT_THAT(problems_of(run + ", scores = [\"flow\"], aesthetic = \"a.pt\" }"),
+                ElementsAre("run.toml:2: score.scores = [\"flow\"]: flow needs a TorchScript file: "
+                            "flow = \"flow.pt\" in [score]"));
     for (std::string const wrong : {"scores = [\"moton\"]", "frames = 0", "frames = 65"})
         EXPECT_THAT(problems_of(run + ", " + wrong + " }"), SizeIs(1)) << wrong;
 }

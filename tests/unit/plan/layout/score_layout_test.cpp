@@ -15,7 +15,8 @@ using testing::HasSubstr;
 PlanRequest score_request(int ranks, std::vector<std::string> scores) {
     PlanRequest r = request(ranks);
     r.config.run.job = "score";
-    r.config.score = {.output = "s.csv", .scores = std::move(scores), .frames = {}, .deadline = {}};
+    r.config.score.output = "s.csv";
+    r.config.score.scores = std::move(scores);
     r.config.bucket.clear();
     r.config.resources.cpus_per_worker = 2;
     r.calibration.decode_ms_per_megapixel = 5;
@@ -62,6 +63,11 @@ TEST(ScorePlan, SaysWhyNoTimeIsPredicted) {
     EXPECT_THAT(plan.reasons, Contains(HasSubstr("osora data index fills them in")));
     EXPECT_THAT(plan.reasons, Contains(HasSubstr("1 row of the list cannot be read")));
     EXPECT_TRUE(listed_work("", {}).has_error());
+    r.listed = *listed_work("path,num_frames,height,width\na.mp4,100,1000,1000\n", {});
+    EXPECT_GT(plan_of(r).predicted.total_s, 0);
+    r.config.score.aesthetic = "a.pt";
+    EXPECT_EQ(plan_of(r).predicted.total_s, 0);
+    EXPECT_THAT(plan_of(r).reasons, Contains(HasSubstr("TorchScript models take is not known")));
 }
 
 }  // namespace

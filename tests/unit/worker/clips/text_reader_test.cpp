@@ -97,15 +97,16 @@ protected:
                             "yuv420p", folder_.file("text.mp4")}));
         auto const asked = asked_scores({"text"}, 2, 120);
         EXPECT_TRUE(asked);
-        auto const tools = score_tools(*asked);
+        auto const tools = score_tools(*asked, {});
         EXPECT_TRUE(tools) << tools.error().message;
         ListedClip listed;
         listed.clip.path = folder_.file("text.mp4");
         listed.name = "text.mp4";
-        auto const scored = score_clip(listed, *asked, *tools);
-        EXPECT_FALSE(scored.fault) << scored.fault->reason;
+        auto const scored = score_clip(listed, *asked, tools->front());
+        EXPECT_TRUE(scored);
+        EXPECT_FALSE(scored->fault) << scored->fault->reason;
         EXPECT_EQ(asked->columns(), (std::vector<std::string>{"text", "text_boxes"}));
-        return scored.row.cells;
+        return scored->row.cells;
     }
     TempFolder folder_;
 };

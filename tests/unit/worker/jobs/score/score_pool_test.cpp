@@ -61,6 +61,11 @@ protected:
         EXPECT_TRUE(index) << index.error().message;
         return std::move(*index);
     }
+    [[nodiscard]] std::vector<ScoreTools> tools() const {
+        auto made = score_tools(asked_, {.threads = 2});
+        EXPECT_TRUE(made) << made.error().message;
+        return std::move(*made);
+    }
     [[nodiscard]] std::filesystem::path shards() const { return folder_.path() / "score"; }
     /// Ranks of one attempt; each stops when `clips_max` clips of all are done.
     std::int64_t attempt(int number, int ranks, std::int64_t clips_max = 1000) {
@@ -71,11 +76,13 @@ protected:
         for (int rank = 0; rank < ranks; ++rank) {
             auto writer = ShardWriter::open(shards(), key_, number, rank);
             EXPECT_TRUE(writer) << writer.error().message;
-            auto pool = ScorePool::start(
-                {.clips = clips_, .asked = asked_, .had = had, .block = 2, .next = next},
-                std::move(*writer), 2);
-            EXPECT_TRUE(pool) << pool.error().message;
-            pools.push_back(std::move(*pool));
+            pools.push_back(ScorePool::start({.clips = clips_,
+                                              .asked = asked_,
+                                              .had = had,
+                                              .block = 2,
+                                              .next = next,
+                                              .tools = tools()},
+                                             std::move(*writer)));
         }
         std::int64_t done = 0;
         auto const all_ended = [&] {
@@ -102,7 +109,7 @@ protected:
     TempFolder folder_;
     std::vector<ListedClip> clips_;
     AskedScores asked_;
-    std::string key_;
+    ScoreKey key_;
 };
 
 TEST_F(ScoreRanks, GiveTheFileOfDataScore) {
@@ -141,7 +148,31 @@ TEST_F(ScoreRanks, LeaveRowsOfAnotherListAlone) {
     EXPECT_EQ(merge.error().code, Errc::corrupt);
     EXPECT_FALSE(std::filesystem::exists(folder_.path() / "scores.csv"));
     asked_.frames = 5;
-    EXPECT_NE(score_key(clips_, asked_), key_);
+    EXPECT_NE(score_key(clips_, asked_).list, key_.list);
+}
+
+TEST_F(ScoreRanks, RefuseRowsOfAnotherModel) {
+    asked_.models = {{.score = "aesthetic", .file = "a.pt", .hash = "0123456789abcdef"}};
+    auto const key = score_key(clips_, asked_);
+    auto writer = ShardWriter::open(shards(), key, 0, 0);
+    ASSERT_TRUE(writer);
+    writer->add(2, {.path = "x", .cells = {"1"}});
+    ASSERT_TRUE(writer->sync());
+    auto const same = read_shards(shards(), key, clips_.size());
+    ASSERT_TRUE(same) << same.error().message;
+    EXPECT_TRUE(same->has(2));
+    asked_.models[0].hash = "fedcba9876543210";
+    auto const other = score_key(clips_, asked_);
+    EXPECT_EQ(other.list, key.list);
+    auto const refused = read_shards(shards(), other, clips_.size());
+    ASSERT_TRUE(refused.has_error());
+    EXPECT_EQ(refused.error().code, Errc::invalid_input);
+    EXPECT_THAT(refused.error().message, HasSubstr("aesthetic=0123456789abcdef"));
+    // Without the score the rows are of other columns: left alone.
+    asked_.models.clear();
+    auto const none = read_shards(shards(), score_key(clips_, asked_), clips_.size());
+    ASSERT_TRUE(none);
+    EXPECT_EQ(none->rows, 0);
 }
 
 TEST_F(ScoreRanks, EndWithTheErrorOfTheCounter) {
@@ -149,13 +180,12 @@ TEST_F(ScoreRanks, EndWithTheErrorOfTheCounter) {
     auto const next = []() -> Result<std::int64_t> { return Error{Errc::unreachable, "store"}; };
     auto writer = ShardWriter::open(shards(), key_, 0, 0);
     ASSERT_TRUE(writer);
-    auto const pool =
-        ScorePool::start({.clips = clips_, .asked = asked_, .had = had, .block = 1, .next = next},
-                         std::move(*writer), 2);
-    ASSERT_TRUE(pool);
-    while (!(*pool)->ended()) std::this_thread::yield();
-    ASSERT_TRUE((*pool)->result().has_error());
-    EXPECT_EQ((*pool)->result().error().code, Errc::unreachable);
+    auto const pool = ScorePool::start(
+        {.clips = clips_, .asked = asked_, .had = had, .block = 1, .next = next, .tools = tools()},
+        std::move(*writer));
+    while (!pool->ended()) std::this_thread::yield();
+    ASSERT_TRUE(pool->result().has_error());
+    EXPECT_EQ(pool->result().error().code, Errc::unreachable);
 }
 
 }  // namespace

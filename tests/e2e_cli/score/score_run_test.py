@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 import run_kit
 from run_kit import BIN
 
@@ -46,7 +47,7 @@ def make_clips(folder):
 
 
 def osora(folder, *arguments, code=0):
-    worker = folder / "worker"  # of kill_once
+    worker = folder / "worker"  # of kill_scoring_rank()
     chosen = worker if worker.exists() else BIN / "osora-worker"
     return run_kit.osora(folder, *arguments, code=code, OSORA_WORKER=str(chosen))
 
@@ -54,27 +55,6 @@ def osora(folder, *arguments, code=0):
 def write_run(folder, ranks, output, more=""):
     text = RUN_FILE.format(ranks=ranks, output=output)
     (folder / "score.toml").write_text(text.replace("[data]", more + "[data]"))
-
-
-def kill_once(folder):
-    """In place of osora-worker: rank 1 of the first attempt is killed when it has rows."""
-    (folder / "worker").write_text(f"""#!{sys.executable}
-import os, signal, sys, time
-worker = {str(BIN / "osora-worker")!r}
-if os.environ["RANK"] != "1" or os.environ["OSORA_ATTEMPT"] != "0":
-    os.execv(worker, [worker, *sys.argv[1:]])
-parent = os.getpid()
-child = os.fork()
-if child == 0:  # ends with the rank
-    rows = os.environ["OSORA_RUN_DIR"] + "/score/0-1.rows"
-    while os.getppid() == parent:
-        if os.path.exists(rows) and os.path.getsize(rows) > 300:
-            os.kill(parent, signal.SIGKILL)
-        time.sleep(0.001)
-    os._exit(0)
-os.execv(worker, [worker, *sys.argv[1:]])
-""")
-    (folder / "worker").chmod(0o755)
 
 
 def check_report(report):
@@ -94,7 +74,7 @@ def check_same_file(folder):
         assert "14/14 clips" in said, said
         assert (folder / f"of {ranks}.csv").read_bytes() == wanted
     check_report(json.loads(osora(folder, "report", "2", "--json")))
-    kill_once(folder)
+    run_kit.kill_scoring_rank(folder / "worker")
     write_run(folder, 2, "killed.csv")
     osora(folder, "submit", "score.toml")
     (folder / "worker").unlink()

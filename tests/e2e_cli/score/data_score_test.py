@@ -141,7 +141,7 @@ def check_resume(folder, names):
 
 def check_refusals(folder):
     new = "--out=new.csv"
-    assert "--scores flow: not in this version; available: motion, blur" in score(
+    assert "--scores flow: needs a TorchScript file: --flow FILE" in score(
         folder, new, "--scores", "blur,flow", code=2)
     assert "did you mean motion?" in score(folder, new, "--scores", "moton", code=2)
     assert "unknown" in score(folder, new, "--scores", "", code=2)

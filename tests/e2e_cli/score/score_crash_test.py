@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Clips that crash the decoder: a program in place of osora-clips is killed by SIGSEGV when it is
+given one of them. They get an error, all others their scores, once."""
+import collections
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import run_kit
+from run_kit import BIN
+
+SKIPPED = 77
+GOOD = [f"good {i}.mp4" for i in range(6)]
+# Passes messages between osora and osora-clips read; notes each clip in `log`. once.mp4 crashes it
+# the first time.
+CLIPS = """#!{python}
+import os, pathlib, resource, signal, socket, struct, subprocess, sys
+clips, folder = {clips!r}, pathlib.Path({folder!r})
+if sys.argv[1] != "read":
+    os.execv(clips, [clips, *sys.argv[1:]])
+def take(stream, size):
+    data = b""
+    while len(data) < size:
+        part = stream.recv(size - len(data))
+        if not part:
+            sys.exit(0)
+        data += part
+    return data
+def message(stream):
+    head = take(stream, 8)
+    data, texts = head, []
+    for _ in range(struct.unpack("=Q", head)[0]):
+        size = take(stream, 8)
+        texts.append(take(stream, struct.unpack("=Q", size)[0]))
+        data += size + texts[-1]
+    return data, texts
+def crashes(name):
+    if name.startswith("crash"):
+        return True
+    mark = folder / "crashed once"
+    if name != "once.mp4" or mark.exists():
+        return False
+    mark.write_text("")
+    return True
+osora = socket.socket(fileno=0)
+ours, theirs = socket.socketpair()
+subprocess.Popen([clips, *sys.argv[1:]], stdin=theirs, stdout=theirs)
+theirs.close()
+osora.sendall(message(ours)[0])
+while True:
+    data, texts = message(osora)
+    name = os.path.basename(os.fsdecode(texts[0]))
+    with open(folder / "log", "a") as log:
+        log.write(name + "\\n")
+    if crashes(name):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        os.kill(os.getpid(), signal.SIGSEGV)
+    ours.sendall(data)
+    osora.sendall(message(ours)[0])
+"""
+RUN_FILE = """
+[run]
+name = "scores"
+job = "score"
+[resources]
+gpus_per_node = 2
+cpus_per_worker = 1
+[score]
+output = "{output}"
+scores = ["motion", "cuts"]
+frames = 4
+[data]
+manifest = "{manifest}"
+"""
+SIGNAL = "crash: twice, the process that decoded it was killed by signal 11 (Segmentation fault)"
+
+
+def make_scene(folder):
+    (folder / "clips").write_text(CLIPS.format(python=sys.executable, folder=str(folder),
+                                               clips=str(BIN / "osora-clips")))
+    (folder / "clips").chmod(0o755)
+    names = [*GOOD[:3], "crash.mp4", "once.mp4", *GOOD[3:]]
+    for i, name in enumerate(names):
+        subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i",
+                        f"testsrc2=size=96x64:rate=12:duration=1,hue=h={40 * i}", "-c:v", "libx264",
+                        "-pix_fmt", "yuv420p", str(folder / name)], check=True)
+    (folder / "clips.csv").write_text("path\n" + "".join(f"{name}\n" for name in names))
+    (folder / "all.csv").write_text("path\n" + "".join(f"crash {i}.mp4\n" for i in range(9)))
+    return names
+
+
+def osora(folder, *arguments, code=0, crashing=True):
+    more = {"OSORA_CLIPS": str(folder / "clips")} if crashing else {}
+    return run_kit.osora(folder, *arguments, code=code, OSORA_WORKER=str(BIN / "osora-worker"),
+                         **more)
+
+
+def tries(folder):
+    """How often each clip was decoded since the last call."""
+    counts = collections.Counter((folder / "log").read_text().splitlines())
+    for name in ("log", "crashed once"):
+        (folder / name).unlink()
+    return counts
+
+
+def score(folder, manifest, output, *options, **more):
+    return osora(folder, "data", "score", manifest, "--scores", "motion,cuts", "--frames", "4",
+                 "--out", output, *options, **more)
+
+
+def check_data_score(folder, names):
+    score(folder, "clips.csv", "good.csv", crashing=False)
+    wanted = (folder / "good.csv").read_text().splitlines()
+    said = score(folder, "clips.csv", "scores.csv", "--workers", "2", code=1)
+    assert "1 row could not be scored" in said and SIGNAL in " ".join(said.split()), said
+    lines = (folder / "scores.csv").read_text().splitlines()
+    assert len(lines) == len(wanted), lines
+    for line, other in zip(lines, wanted):
+        if not line.startswith("crash.mp4"):
+            assert line == other, (line, other)
+            continue
+        assert line.startswith("crash.mp4,,,,4,") and line.endswith(f',"{SIGNAL}"'), line
+    assert tries(folder) == {**dict.fromkeys(names, 1), "crash.mp4": 2, "once.mp4": 2}
+
+
+def check_run(folder, names):
+    (folder / "score.toml").write_text(RUN_FILE.format(output="run.csv", manifest="clips.csv"))
+    osora(folder, "submit", "score.toml")
+    assert (folder / "run.csv").read_bytes() == (folder / "scores.csv").read_bytes()
+    assert tries(folder) == {**dict.fromkeys(names, 1), "crash.mp4": 2, "once.mp4": 2}
+    report = json.loads(osora(folder, "report", "1", "--json"))
+    found = [each for each in report["notices"] if each["kind"] == "clip_skipped"]
+    assert [(each["count"], SIGNAL in each["first"]) for each in found] == [(1, True)], found
+    shards = [path.name for path in (folder / "state/runs/scores-0001/score").iterdir()]
+    assert sorted(shards) == ["0-0.rows", "0-1.rows"], shards  # no second attempt
+
+
+def check_too_many(folder):
+    said = score(folder, "all.csv", "none.csv", code=1)
+    assert "clips ended the process that decodes them" in said, said
+    assert not (folder / "none.csv").exists()
+    (folder / "broken").write_text("#!/bin/sh\nexit 3\n")
+    (folder / "broken").chmod(0o755)
+    text = RUN_FILE.format(output="none.csv", manifest="clips.csv")
+    (folder / "score.toml").write_text(text + "[faults]\nmax_restarts = 0\n")
+    said = run_kit.osora(folder, "submit", "score.toml", code=1, OSORA_CLIPS=str(folder / "broken"),
+                         OSORA_WORKER=str(BIN / "osora-worker"))
+    assert "broken read exited with 3" in said, said
+
+
+def main():
+    if shutil.which("ffmpeg") is None:
+        print("no ffmpeg program to make clips with")
+        sys.exit(SKIPPED)
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        names = make_scene(folder)
+        check_data_score(folder, names)
+        check_run(folder, names)
+        check_too_many(folder)
+
+
+main()
