@@ -117,12 +117,12 @@ std::string balance_reason(ChosenParts const& parts) {
     RankBalance const drawn = rank_balance(drawing, shares, parts.loader.times);
     if (own) {
         return fmt::format(
-            "bucket_schedule original: each of {} ranks draws a bucket in every step and waits "
+            "bucket_schedule original: each of {} dp ranks draws a bucket in every step and waits "
             "for the slowest, which works {:.2f} times as long as the mean",
             context.dp_size(), drawn.ratio());
     }
     return fmt::format(
-        "balance: {} ranks train one bucket in a step and take equally long; if each drew its own "
+        "balance: {} dp ranks train one bucket in a step and take equally long; if each drew its own "
         "bucket, the slowest would work {:.2f} times as long as the mean",
         context.dp_size(), drawn.ratio());
 }

@@ -24,6 +24,7 @@ RankBalance balance_of_draws(std::span<double const> shares, std::span<double co
         balance.longest_s += times_s[i] * (std::pow(at_most, ranks) - std::pow(below, ranks));
         below = at_most;
     }
+    if (ranks == 1) balance.longest_s = balance.mean_s;  // without rounding
     return balance;
 }
 

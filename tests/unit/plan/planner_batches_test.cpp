@@ -77,7 +77,7 @@ TEST(PlannerBatches, RanksThatTrainOneBucketTakeEquallyLong) {
     auto const plan = plan_of(slow_links());
     EXPECT_EQ(plan.predicted.rank_balance, 1);
     EXPECT_EQ(plan.predicted.rank_wait_s, 0);
-    EXPECT_THAT(plan.reasons, Contains(HasSubstr("4 ranks train one bucket in a step")));
+    EXPECT_THAT(plan.reasons, Contains(HasSubstr("4 dp ranks train one bucket in a step")));
 }
 
 // With the share p of the longer bucket, none of 4 ranks draws it in (1 - p)^4 of the steps.

@@ -21,7 +21,8 @@ TEST(RankBalance, IsTheMeanOfTheLongestDraw) {
 }
 
 TEST(RankBalance, OneRankOrOneBucketWaitsForNobody) {
-    EXPECT_DOUBLE_EQ(balance_of_draws(std::array{0.9, 0.1}, std::array{1.0, 9.0}, 1).ratio(), 1);
+    auto const one = balance_of_draws(std::array{0.3, 0.6, 0.1}, std::array{1.1, 0.7, 9.3}, 1);
+    EXPECT_EQ(one.longest_s, one.mean_s);
     EXPECT_DOUBLE_EQ(balance_of_draws(std::array{1.0}, std::array{4.0}, 1024).ratio(), 1);
     EXPECT_DOUBLE_EQ(balance_of_draws(std::array{0.5, 0.5}, std::array{0.0, 0.0}, 8).ratio(), 1);
 }
