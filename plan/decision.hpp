@@ -37,6 +37,7 @@ struct LayoutPlan {
     int shard_size = 0;  // ranks that share what ZeRO divides; 0: all
     std::string recompute = "none";
     std::string activation_store = "none";
+    bool offload_frozen = false;     // blocks' frozen weights are in host memory, two on the device
     std::string precision = "fp32";  // of forward and backward
     int grad_bucket_mib = 25;
     std::string reduce_dtype = {};  // of gradients between ranks; empty: that of the weights
@@ -110,8 +111,8 @@ BOOST_DESCRIBE_STRUCT(BucketPlan, (),
                        optimizer_s))
 BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
                       (tp_size, pp_size, sp_size, dp_size, virtual_stages, run_ends, sp_kind,
-                       zero_stage, shard_size, recompute, activation_store, precision,
-                       grad_bucket_mib, reduce_dtype, num_workers, prefetch_factor,
+                       zero_stage, shard_size, recompute, activation_store, offload_frozen,
+                       precision, grad_bucket_mib, reduce_dtype, num_workers, prefetch_factor,
                        threads_per_rank, vae_micro_batch_size, vae_micro_frame_size, buckets))
 BOOST_DESCRIBE_STRUCT(Prediction, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,

@@ -150,6 +150,20 @@ Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice, OfStage c
     return forward.total() > backward.total() ? forward : backward;
 }
 
+/// Two of the largest blocks' frozen weights stay on the device (worker/model/offload).
+void offload_frozen(MemoryQuery const& query, std::int64_t bytes, RankMemory& memory) {
+    std::int64_t largest = 0;
+    for (BlockParameters const& each : blocks_of(query.shape, query.freeze)) {
+        std::int64_t const shared = each.shared - (query.lora_rank > 0 ? 0 : each.shared_trained);
+        std::int64_t const all = each.all - (query.lora_rank > 0 ? 0 : each.trained);
+        std::int64_t const own = bytes * (all - shared + divided_up(shared, query.tp_size));
+        memory.offloaded_bytes += own;
+        largest = std::max(largest, own);
+    }
+    memory.parameter_bytes +=
+        std::min(2 * largest, memory.offloaded_bytes) - memory.offloaded_bytes;
+}
+
 RankMemory memory_of(MemoryQuery const& query, OfStage const& of,
                      MemoryConstants const& constants) {
     constexpr std::int64_t kFloat = 4;
@@ -185,6 +199,7 @@ RankMemory memory_of(MemoryQuery const& query, OfStage const& of,
     memory.input_bytes = pass.inputs;
     memory.communication_bytes =
         shards.communication_bytes(bytes, trained, memory.activation_bytes);
+    if (query.offload_frozen) offload_frozen(query, bytes, memory);
     memory.update_bytes = low ? kFloat * std::min(shards.part(1, 1, trained), kUpdateGroup) : 0;
     return memory;
 }
@@ -223,7 +238,8 @@ NodeMemory node_memory(RankMemory const& peak, LoaderMemory const& loader, int r
                        MemoryConstants const& constants) {
     auto const resident =
         static_cast<std::int64_t>(constants.host_factor * static_cast<double>(peak.tensor_bytes()));
-    return {.rank_bytes = gpu ? constants.gpu_process_bytes : peak.process_bytes + resident,
+    std::int64_t const process = gpu ? constants.gpu_process_bytes : peak.process_bytes + resident;
+    return {.rank_bytes = process + peak.offloaded_bytes,
             .loader_bytes = loader.total_bytes,
             .ranks = ranks,
             .checkpoint_bytes = peak.checkpoint_bytes() * (peak.is_sharded ? ranks : 1)};

@@ -57,6 +57,7 @@ struct MemoryQuery {
     int grad_bucket_mib = 25;
     std::vector<std::string> freeze = {};  // optim.freeze: prefixes of frozen weights
     ActivationChoice activations = {};
+    bool offload_frozen = false;  // pp_size is 1
 };
 struct RankMemory {
     std::int64_t process_bytes = 0;  // on the device that limits: the GPU, or the host
@@ -72,6 +73,7 @@ struct RankMemory {
     bool gradients_last = false;    // they take the place of activations that are freed
     bool is_sharded = false;
     std::int64_t saved_parameter_bytes = 0;  // this rank's part of a checkpoint, if any
+    std::int64_t offloaded_bytes = 0;        // frozen weights in host memory
 
     /// Memory during a whole pass.
     [[nodiscard]] std::int64_t static_bytes() const {
@@ -87,8 +89,9 @@ struct RankMemory {
     /// Host memory for the copy of a checkpoint that is being written, on rank 0, or of this rank's
     /// part on each rank (is_sharded).
     [[nodiscard]] std::int64_t checkpoint_bytes() const {
-        return (is_sharded ? saved_parameter_bytes : parameter_bytes) + master_bytes +
-               optimizer_bytes + ema_bytes;
+        bool const apart = is_sharded || offloaded_bytes > 0;
+        return (apart ? saved_parameter_bytes : parameter_bytes) + master_bytes + optimizer_bytes +
+               ema_bytes;
     }
 };
 [[nodiscard]] RankMemory rank_memory(MemoryQuery const& query,
@@ -99,7 +102,8 @@ struct RankMemory {
                                             MemoryConstants const& constants = {});
 
 struct NodeMemory {
-    std::int64_t rank_bytes = 0;    // host part of one rank, without its loader
+    std::int64_t rank_bytes = 0;    // host part of one rank, without its loader; with its frozen
+                                    // blocks, if they are offloaded
     std::int64_t loader_bytes = 0;  // of one rank
     int ranks = 1;
     std::int64_t checkpoint_bytes = 0;  // of all of them

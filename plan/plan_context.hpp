@@ -39,6 +39,7 @@ struct PlanContext {
     std::optional<std::int64_t> settled_batch;  // approximate, for the first bucket
     bool gpu = false;
     ActivationChoice activations;            // the cheapest one that fits
+    bool offload_frozen = false;             // frozen blocks: the rest did not fit, or is set
     bool latents = false;                    // cached: nothing is decoded
     std::string precision = "fp32";          // that is trained in
     std::string reduce_dtype = "fp32";       // of gradients between ranks

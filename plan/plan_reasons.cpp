@@ -73,6 +73,19 @@ std::string activation_reason(PlanContext const& context) {
                        yours ? "set by you" : "without, not one sample fits a rank");
 }
 
+/// Empty if no frozen block is offloaded.
+std::string offload_reason(ChosenParts const& parts) {
+    PlanContext const& context = parts.context;
+    if (!context.offload_frozen) return "";
+    std::int64_t const offloaded = parts.best.buckets.front().memory.offloaded_bytes;
+    return fmt::format(
+        "frozen weights of blocks ({} a rank) are in host memory, two blocks' at a time on the "
+        "device: {}",
+        format_bytes(offloaded),
+        context.config.memory.offload_frozen.is_auto() ? "without, not one sample fits a rank"
+                                                       : "set by you");
+}
+
 std::string precision_reason(PlanContext const& context) {
     if (context.gpu) return "";
     std::string const& wanted = context.config.optim.precision;
@@ -122,7 +135,8 @@ std::string balance_reason(ChosenParts const& parts) {
             context.dp_size(), drawn.ratio());
     }
     return fmt::format(
-        "balance: {} dp ranks train one bucket in a step and take equally long; if each drew its own "
+        "balance: {} dp ranks train one bucket in a step and take equally long; if each drew its "
+        "own "
         "bucket, the slowest would work {:.2f} times as long as the mean",
         context.dp_size(), drawn.ratio());
 }
@@ -197,6 +211,7 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
     for (auto const& reason_of : {sp_reason, precision_reason, activation_reason, reduce_reason}) {
         if (auto reason = reason_of(context); !reason.empty()) reasons.push_back(std::move(reason));
     }
+    if (auto reason = offload_reason(parts); !reason.empty()) reasons.push_back(std::move(reason));
     if (context.network && context.network_source.empty()) {
         reasons.push_back(
             fmt::format("all_reduce between nodes is nominal, over cards of {}: run osora probe "

@@ -13,6 +13,7 @@
 #include "plan/layout/score_layout.hpp"
 #include "plan/loader_choice.hpp"
 #include "plan/model/trained_model.hpp"
+#include "plan/model/trained_parameters.hpp"
 #include "plan/nccl/nccl_env.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/plan_reasons.hpp"
@@ -48,6 +49,7 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
     layout.reduce_dtype = context.reduce_dtype;
     layout.recompute = context.activations.recompute;
     layout.activation_store = context.activations.store;
+    layout.offload_frozen = context.offload_frozen;
     layout.grad_bucket_mib = candidate.grad_bucket_mib;
     layout.num_workers = loader.num_workers;
     layout.prefetch_factor = loader.prefetch_factor;
@@ -192,18 +194,42 @@ void try_copy_a_node(PlanContext& context, GlobalBatches const& batches,
     }
 }
 
+/// Offloading takes less time than recomputing blocks. A CPU rank's host memory is that of its
+/// device: it gains nothing, unless the run file caps what the rank takes.
+std::vector<bool> offload_choices(PlanContext const& context) {
+    auto const& memory = context.config.memory;
+    if (context.config.run.job != "train") return {false};
+    bool const can =
+        context.pp_size == 1 && has_frozen_blocks(context.shape, context.config.optim.lora_rank,
+                                                  context.config.optim.freeze);
+    if (!memory.offload_frozen.is_auto()) {
+        if (*memory.offload_frozen.value && !can) return {};  // a cut that is tried
+        return {*memory.offload_frozen.value};
+    }
+    bool const may_gain = context.gpu || !memory.rank_memory_gib.is_auto();
+    if (!can || !may_gain) return {false};
+    return {false, true};
+}
+
 /// With the first way to keep activations that fits at any stage, because sharing costs less time
-/// than recomputing blocks. Both are stored in `context`.
+/// than recomputing blocks. Both are stored in `context`, and whether frozen blocks are offloaded.
 Result<std::vector<Candidate>> search_what_fits(PlanContext& context,
                                                 GlobalBatches const& batches) {
     int const least_stage = context.zero_stage;
     Result<std::vector<Candidate>> found = Error{Errc::out_of_memory, "nothing fits"};
+    auto const fails = [&] {
+        return found.has_error() && found.error().code == Errc::out_of_memory;
+    };
     for (ActivationChoice const& choice : activation_choices(context.config.memory)) {
         if (context.pp_size > 1 && is_lossy(choice.store, context.precision)) continue;
         context.activations = choice;
-        context.zero_stage = least_stage;
-        found = search_stages(context, batches);
-        if (found || found.error().code != Errc::out_of_memory) break;
+        for (bool const offload : offload_choices(context)) {
+            context.offload_frozen = offload;
+            context.zero_stage = least_stage;
+            found = search_stages(context, batches);
+            if (!fails()) break;
+        }
+        if (!fails()) break;
     }
     if (found) try_copy_a_node(context, batches, *found);
     return found;

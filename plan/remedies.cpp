@@ -42,6 +42,12 @@ constexpr Remedy kRemedies[] = {
      [](RunConfig& c) { return leave_open(c.parallel.zero_stage); }},
     {"parallel.shard_size = \"auto\"",
      [](RunConfig& c) { return leave_open(c.parallel.shard_size); }},
+    {"memory.offload_frozen = true",
+     [](RunConfig& c) {
+         bool const other = !c.memory.offload_frozen.value_or(false);
+         c.memory.offload_frozen.value = true;
+         return other;
+     }},
     {"memory.recompute = \"auto\"", [](RunConfig& c) { return leave_open(c.memory.recompute); }},
     {"parallel.tp_size and sp_size = \"auto\"",
      [](RunConfig& c) {

@@ -8,6 +8,7 @@
 #include "plan/layout/divisibility.hpp"
 #include "plan/model/model_sizes.hpp"
 #include "plan/model/trained_model.hpp"
+#include "plan/model/trained_parameters.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/worker_support.hpp"
 
@@ -324,8 +325,26 @@ private:
         }
     }
 
+    void check_offload() {
+        if (!config_.memory.offload_frozen.value_or(false)) return;
+        std::string const key = "memory.offload_frozen";
+        auto const& optim = config_.optim;
+        if (trains_autoencoder(config_)) {
+            add(key, "autoencoders stay on the device; nearest valid: false");
+        } else if (shape_ && !has_frozen_blocks(*shape_, optim.lora_rank, optim.freeze)) {
+            add(key,
+                "no block has frozen weights; nearest valid: false, or optim.lora_rank above 0, or "
+                "optim.freeze with parts of blocks");
+        } else if (config_.parallel.pp_size.value_or(1) > 1) {
+            add(key,
+                "the stages of a pipeline keep their blocks on the device; nearest valid: false, "
+                "or parallel.pp_size = 1");
+        }
+    }
+
     void check_training() {
         check_activations();
+        check_offload();
         check_choice("optim.name", config_.optim.name, support_.optimizers);
         check_choice("optim.precision", config_.optim.precision, support_.precisions);
         check_choice("debug.collectives", config_.debug.collectives, support_.collectives);

@@ -58,6 +58,7 @@ std::string plan_body(plan::LayoutPlan const& chosen) {
                       fmt::format("dp {}", chosen.dp_size),
                       fmt::format("ZeRO-{}", chosen.zero_stage),
                       fmt::format("recompute {}", chosen.recompute), chosen.precision});
+    if (chosen.offload_frozen) body += packed({"frozen blocks in host memory"});
     for (plan::BucketPlan const& bucket : chosen.buckets) {
         body += packed({fmt::format("{} x {}: micro-batch {}", bucket.resolution, bucket.num_frames,
                                     bucket.micro_batch_size),

@@ -200,6 +200,8 @@ constexpr std::array kDataRows{
               .doc = "Whether activations may be rounded (int8, or bf16 of fp32)."},
     SchemaRow{.section = "memory", .key = "store_rounding",
               .doc = "How int8 activations are rounded.", .choices = "nearest|stochastic"},
+    SchemaRow{.section = "memory", .key = "offload_frozen",
+              .doc = "Frozen weights of blocks in host memory, two blocks' on the device."},
     SchemaRow{.section = "memory", .key = "gpu_memory_gib", .doc = "Memory of one GPU.",
               .unit = "GiB", .min = 0, .max = 1e5, .above_min = true},
     SchemaRow{.section = "memory", .key = "rank_memory_gib",

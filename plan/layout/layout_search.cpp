@@ -80,7 +80,8 @@ RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
                         .accumulates = accumulates,
                         .grad_bucket_mib = context.config.parallel.grad_bucket_mib.value_or(25),
                         .freeze = context.config.optim.freeze,
-                        .activations = context.activations});
+                        .activations = context.activations,
+                        .offload_frozen = context.offload_frozen});
 }
 
 std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
@@ -135,13 +136,15 @@ std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
         limit = context.gpu_bytes - constants.gpu_context_bytes;
     } else if (context.host_bytes > 0) {
         // The shape of an autoencoder's samples does not describe its weights.
-        std::int64_t checkpoint = 0;
+        std::int64_t checkpoint = 0, offloaded = 0;
         if (!trains_autoencoder(context.config)) {
             RankMemory const memory = micro_batch_memory(context, 0, 1, true);
             checkpoint = node_memory(memory, {}, context.ranks_per_node, false).checkpoint_bytes;
+            offloaded = memory.offloaded_bytes;
         }
         std::int64_t const resident = (context.host_bytes - checkpoint) / context.ranks_per_node -
-                                      loader_memory(smallest_loader(context, globals)).total_bytes;
+                                      loader_memory(smallest_loader(context, globals)).total_bytes -
+                                      offloaded;
         limit = allocated_within(resident);
     }
     auto const& given = context.config.memory.rank_memory_gib;

@@ -135,6 +135,14 @@ std::optional<std::int64_t> block_of(ModelShape const& shape, std::string_view p
     return part.starts_with("temporal_") ? 2 * index + 1 : index;
 }
 
+void add_part(ModelPart const& part, std::vector<std::string> const& freeze, BlockParameters& sum) {
+    sum.all += part.parameters;
+    sum.shared += part.shared;
+    if (is_frozen(part, freeze)) return;
+    sum.trained += part.parameters;
+    sum.shared_trained += part.shared;
+}
+
 BlockParameters sum_of_blocks(ModelShape const& shape, std::vector<std::string> const& freeze,
                               std::vector<BlockSpan> const& spans) {
     BlockParameters sum;
@@ -144,11 +152,7 @@ BlockParameters sum_of_blocks(ModelShape const& shape, std::vector<std::string> 
                 return span.begin <= *block && *block < span.end;
             }))
             continue;
-        sum.all += part.parameters;
-        sum.shared += part.shared;
-        if (is_frozen(part, freeze)) continue;
-        sum.trained += part.parameters;
-        sum.shared_trained += part.shared;
+        add_part(part, freeze, sum);
     }
     return sum;
 }
@@ -183,6 +187,15 @@ BlockParameters parameters_of_blocks(ModelShape const& shape,
     return {.all = all, .trained = all, .shared = shared, .shared_trained = shared};
 }
 
+std::vector<BlockParameters> blocks_of(ModelShape const& shape,
+                                       std::vector<std::string> const& freeze) {
+    std::vector<BlockParameters> blocks(static_cast<std::size_t>(shape.blocks()));
+    for (ModelPart const& part : model_parts(shape))
+        if (auto const block = block_of(shape, part.name))
+            add_part(part, freeze, blocks[static_cast<std::size_t>(*block)]);
+    return blocks;
+}
+
 OuterParameters outer_parameters(ModelShape const& shape, std::vector<std::string> const& freeze) {
     ModelShape outer = shape;
     outer.depth = outer.single_depth = 0;
@@ -194,6 +207,13 @@ OuterParameters outer_parameters(ModelShape const& shape, std::vector<std::strin
             (last ? sum.last_trained : sum.first_trained) += part.parameters;
     }
     return sum;
+}
+
+bool has_frozen_blocks(ModelShape const& shape, int lora_rank,
+                       std::vector<std::string> const& freeze) {
+    if (lora_rank > 0) return true;
+    BlockParameters const blocks = parameters_of_blocks(shape, freeze);
+    return blocks.trained < blocks.all;
 }
 
 std::int64_t trained_parameters(ModelShape const& shape, int lora_rank,

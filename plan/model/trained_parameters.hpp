@@ -38,6 +38,10 @@ struct BlockParameters {
                                                    std::vector<std::string> const& freeze,
                                                    std::vector<BlockSpan> const& spans);
 
+/// Of each block, in the order of a forward pass.
+[[nodiscard]] std::vector<BlockParameters> blocks_of(ModelShape const& shape,
+                                                     std::vector<std::string> const& freeze);
+
 /// Outside the blocks: of the embedders, and of the final layer.
 struct OuterParameters {
     std::int64_t first = 0, first_trained = 0;
@@ -45,6 +49,10 @@ struct OuterParameters {
 };
 [[nodiscard]] OuterParameters outer_parameters(ModelShape const& shape,
                                                std::vector<std::string> const& freeze);
+
+/// Whether a block has weights that are not trained.
+[[nodiscard]] bool has_frozen_blocks(ModelShape const& shape, int lora_rank,
+                                     std::vector<std::string> const& freeze);
 
 /// With lora_rank > 0 only adapters.
 [[nodiscard]] std::int64_t trained_parameters(ModelShape const& shape, int lora_rank,

@@ -10,6 +10,7 @@
 #include <ATen/ops/matmul.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <fstream>
 
 namespace osora::tests {
@@ -151,6 +152,26 @@ TEST_F(TrainerRun, AdaptersTrainResumeAndMerge) {
     auto other = lora(5);
     other.config.optim.lora_rank = 2;
     EXPECT_THAT(refused(other), HasSubstr("optim.lora_rank is 4, this run has 2"));
+}
+
+TEST_F(TrainerRun, AdaptersContinueWithAndWithoutOffloadedBlocks) {
+    auto const lora = [&](int steps, bool offload) {
+        auto made = small(steps);
+        made.config.optim.lora_rank = 4;
+        made.config.optim.lr = 1e-2;
+        made.plan.chosen.offload_frozen = offload;
+        return made;
+    };
+    auto const plain = done(lora(4, false));
+    for (bool const first : {false, true}) {
+        forget();
+        auto const begun = done(lora(2, first)), finished = done(lora(4, !first));
+        EXPECT_EQ(finished.steps("loss"), from(plain.steps("loss"), 2));
+        auto const& offloaded = first ? begun : finished;
+        auto const peaks = offloaded.steps("peak_allocated_bytes");
+        ASSERT_FALSE(peaks.empty());
+        EXPECT_LT(std::ranges::max(peaks), std::ranges::max(plain.steps("peak_allocated_bytes")));
+    }
 }
 
 // Other buckets, batches and rates from step 3 on, and a checkpoint at the border and after it.

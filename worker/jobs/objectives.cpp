@@ -93,12 +93,14 @@ struct NetworkParts {
     SharedRecompute const& recompute;
 };
 
-/// What ranks will divide (ZeRO) gets its memory as it is divided (make_data_parallel). Pipeline
-/// stages have the blocks that the plan has counted for them.
+/// What ranks will divide (ZeRO) gets its memory as it is divided (make_data_parallel), and frozen
+/// blocks that are offloaded get none before they are first read (FrozenBlocks). Pipeline stages
+/// have the blocks that the plan has counted for them.
 LayerRanks layers_of(plan::WorkerJob const& job, NetworkParts const& parts) {
     LayerRanks layers = parts.groups.layers();
-    layers.delays_memory =
+    bool const divides =
         job.plan.chosen.zero_stage > 0 && parts.groups.all && parts.groups.all->world_size() > 1;
+    layers.delays_memory = divides || job.plan.chosen.offload_frozen;
     if (layers.stages) layers.run_ends = job.plan.chosen.run_ends;
     return layers;
 }

@@ -117,7 +117,18 @@ void Parameters::allocate(std::vector<at::Tensor> const& tensors) {
 
 void Parameters::allocate_untrained() {
     for (NamedTensor const& entry : entries_)
-        if (entry.kind != TensorKind::trainable && is_here(entry)) allocate({entry.tensor});
+        if (entry.kind != TensorKind::trainable && is_here(entry) && !homes_.contains(entry.name))
+            allocate({entry.tensor});
+}
+
+void Parameters::move_home(NamedTensor const& own, at::Tensor home) {
+    OSORA_CHECK(home.sizes() == own.tensor.sizes());
+    homes_.insert_or_assign(own.name, std::move(home));
+}
+
+at::Tensor const& Parameters::home_of(NamedTensor const& own) const {
+    auto const found = homes_.find(own.name);
+    return found == homes_.end() ? own.tensor : found->second;
 }
 
 void Parameters::allocate_all() {
@@ -162,6 +173,10 @@ std::vector<std::size_t> Parameters::trainable_units() const {
         if (entries_[i].kind == TensorKind::trainable && is_here(entries_[i]))
             units.push_back(units_[i]);
     return units;
+}
+
+std::size_t Parameters::unit_of(NamedTensor const& own) const {
+    return units_[index_.at(own.name)];
 }
 
 NamedTensor const* Parameters::find(std::string_view name) const {

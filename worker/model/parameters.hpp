@@ -60,6 +60,11 @@ public:
     void allocate(std::vector<at::Tensor> const& tensors);
     void allocate_untrained();
     void allocate_all();
+    /// The values of a tensor of all() are in `home`, of its shape, from now on: what gives it
+    /// memory from time to time copies them there. It is not allocated by the above.
+    void move_home(NamedTensor const& own, at::Tensor home);
+    /// Where the values of a tensor of all() are: its home, or itself.
+    [[nodiscard]] at::Tensor const& home_of(NamedTensor const& own) const;
     /// After the last call of the above: drops what they read, files included.
     void forget_values();
 
@@ -73,13 +78,15 @@ public:
     void enter_unit(std::size_t unit) { unit_ = unit; }
     /// For each of trainable().
     [[nodiscard]] std::vector<std::size_t> trainable_units() const;
-    /// Called by forward passes at each unit; null: none. It must outlive them.
-    void set_gate(UnitGate* gate) { gate_ = gate; }
+    [[nodiscard]] std::size_t unit_of(NamedTensor const& own) const;
+    /// Forward passes call it at each unit until it is removed. It must outlive them.
+    void add_gate(UnitGate& gate) { gates_.push_back(&gate); }
+    void remove_gate(UnitGate& gate) { std::erase(gates_, &gate); }
     void open_unit(std::size_t unit) const {
-        if (gate_ != nullptr) gate_->open(unit);
+        for (UnitGate* const gate : gates_) gate->open(unit);
     }
     void close_unit(std::size_t unit, std::initializer_list<at::Tensor> outputs) const {
-        if (gate_ != nullptr) gate_->close(unit, outputs);
+        for (UnitGate* const gate : gates_) gate->close(unit, outputs);
     }
 
     /// Where tensors added from here on are. On other ranks they have only a name and a shape, on
@@ -126,12 +133,13 @@ private:
     std::size_t unit_ = 0;
     Place place_ = Place::every_rank;
     std::vector<Place> places_;  // of entries_
-    UnitGate* gate_ = nullptr;
+    std::vector<UnitGate*> gates_;
     std::vector<LinearSlot> linears_;
     std::map<std::string, std::size_t, std::less<>> index_;  // of entries_, by name
     bool delays_memory_ = false;
     Draw draw_;
     std::map<std::string, at::Tensor, std::less<>> loaded_;  // for tensors without memory
+    std::map<std::string, at::Tensor, std::less<>> homes_;
 };
 
 }  // namespace osora::worker

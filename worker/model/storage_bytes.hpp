@@ -12,6 +12,10 @@ namespace osora::worker {
 /// throws.
 void set_storage_bytes(at::Tensor const& tensor, std::size_t bytes);
 
+/// Has the tensor's storage use `memory`, which stays its owner's, for all of the tensor's items;
+/// null: none.
+void lend_storage(at::Tensor const& tensor, void* memory);
+
 /// Whether its items may be read and written.
 [[nodiscard]] bool has_memory(at::Tensor const& tensor);
 

@@ -1,6 +1,6 @@
 // Units are the parts of a network that run in sequence: embedders, each block, the final layer.
-// Notifies an implementation that shares parameters between ranks when each unit needs its
-// parameters, and when it no longer does.
+// Notifies an implementation that keeps parameters elsewhere (on other ranks, in host memory) when
+// each unit needs its parameters, and when it no longer does.
 #pragma once
 
 #include <ATen/core/Tensor.h>

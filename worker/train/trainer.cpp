@@ -73,6 +73,9 @@ Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objectiv
       rate_{0, job.config.train.steps},
       device_(device),
       objective_(std::move(objective)),
+      frozen_(job.plan.chosen.offload_frozen
+                  ? std::make_unique<FrozenBlocks>(objective_->parameters())
+                  : nullptr),
       ranks_(make_data_parallel(
           objective_->parameters(), groups,
           {.zero_stage = job.plan.chosen.zero_stage,

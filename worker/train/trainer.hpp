@@ -5,6 +5,7 @@
 
 #include "base/result.hpp"
 #include "plan/job_stage.hpp"
+#include "worker/model/offload/frozen_blocks.hpp"
 #include "worker/parallel/device.hpp"
 #include "worker/parallel/sharding/data_parallel.hpp"
 #include "worker/train/checkpoint.hpp"
@@ -120,6 +121,7 @@ private:
     plan::StepSpan rate_;  // steps of the learning rate
     Device device_;
     std::unique_ptr<Objective> objective_;
+    std::unique_ptr<FrozenBlocks> frozen_;  // null: frozen parameters stay on the device
     std::unique_ptr<DataParallel> ranks_;
     std::optional<Group> group_;
     std::vector<std::shared_ptr<StepExchange>> sharing_;  // of samples' tokens and of layers

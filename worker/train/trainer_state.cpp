@@ -65,7 +65,7 @@ TensorParts Trainer::kept(NamedTensor const& own, bool common, bool mine) const 
                         : place == Place::this_stage ? leads_stage_
                                                      : common;
     if (place == Place::other_stage || (mine && !brings)) return parts;
-    TensorParts::Part part{0, own.tensor, {}};
+    TensorParts::Part part{0, parameters().home_of(own), {}};
     if (slice != nullptr) part.runs = slice->runs(0, own.tensor.numel());
     parts.parts.push_back(std::move(part));
     return parts;
@@ -111,6 +111,7 @@ Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint) {
     auto const& kept = checkpoint.tensors;
     OSORA_TRY_VOID(copy_named(kept.model, live.model));
     OSORA_TRY_VOID(copy_named(kept.adapter, live.adapter));
+    if (frozen_) frozen_->forget_copies();
     // A checkpoint in fp32 has no masters: its weights are. Without an average one begins here.
     auto const& weights = kept.adapter.empty() ? kept.model : kept.adapter;
     std::vector<NamedTensor> values = kept.master.empty() ? weights : kept.master;

@@ -14,11 +14,12 @@ struct MemorySection {
     AutoOr<std::string> activation_store;
     bool allow_lossy = false;
     std::string store_rounding = "nearest";  // of int8
+    AutoOr<bool> offload_frozen;             // auto: only if nothing fits a rank without
     double gpu_memory_gib = 80;
     AutoOr<double> rank_memory_gib;  // where its model is: the GPU, or the host
 };
 BOOST_DESCRIBE_STRUCT(MemorySection, (),
-                      (recompute, activation_store, allow_lossy, store_rounding, gpu_memory_gib,
-                       rank_memory_gib))
+                      (recompute, activation_store, allow_lossy, store_rounding, offload_frozen,
+                       gpu_memory_gib, rank_memory_gib))
 
 }  // namespace osora::plan

@@ -43,6 +43,33 @@ TEST(Validate, ValidIsSilent) {
     defaults.parallel.tp_size = 1;
     defaults.memory.recompute = std::string("none");
     EXPECT_TRUE(violations_of(defaults).empty());
+    defaults.memory.offload_frozen = true;
+    defaults.optim.lora_rank = 4;
+    EXPECT_TRUE(violations_of(defaults).empty());
+    defaults.optim.lora_rank = 0;
+    defaults.optim.freeze = {"spatial_blocks.0.mlp."};
+    EXPECT_TRUE(violations_of(defaults).empty());
+}
+
+TEST(Validate, FrozenBlocksAreOffloadedWhereThereAreSome) {
+    Case const cases[] = {
+        {[](RunConfig& c) { c.memory.offload_frozen = true; }, "memory.offload_frozen",
+         "no block has frozen weights; nearest valid: false, or optim.lora_rank above 0, or "
+         "optim.freeze with parts of blocks"},
+        {[](RunConfig& c) {
+             c.memory.offload_frozen = true;
+             c.optim.freeze = {"y_embedder."};
+         },
+         "memory.offload_frozen", nullptr},
+        {[](RunConfig& c) {
+             c.memory.offload_frozen = true;
+             c.optim.freeze = {"spatial_blocks."};
+             c.parallel.pp_size = 2;
+         },
+         "memory.offload_frozen",
+         "the stages of a pipeline keep their blocks on the device; nearest valid: false, or "
+         "parallel.pp_size = 1"}};
+    for (Case const& each : cases) expect_refused(each);
 }
 
 TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {

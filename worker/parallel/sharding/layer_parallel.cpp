@@ -19,11 +19,11 @@ LayerParallel::LayerParallel(Parameters& parameters, RankGroups groups,
     engines_[kCommon] = engine_of(kCommon, groups.all, options);
     engines_[kStage] = engine_of(kStage, groups.stage, options);
     engines_[kSlices] = engine_of(kSlices, groups.replicas, options);
-    network_.set_gate(this);
+    network_.add_gate(*this);
 }
 
 LayerParallel::~LayerParallel() {
-    network_.set_gate(nullptr);
+    network_.remove_gate(*this);
 }
 
 LayerParallel::Part LayerParallel::part_of(Parameters const& parameters, NamedTensor const& own) {

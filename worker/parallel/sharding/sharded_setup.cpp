@@ -63,11 +63,11 @@ ShardedParameters::ShardedParameters(TrainedSet set, ShardGroups groups,
     if (set.units.empty() || set.units.back() == 0)
         options_.zero_stage = std::min(2, options.zero_stage);
     move_in(set);
-    if (network_ != nullptr) network_->set_gate(this);
+    if (network_ != nullptr) network_->add_gate(*this);
 }
 
 ShardedParameters::~ShardedParameters() {
-    if (network_ != nullptr) network_->set_gate(nullptr);
+    if (network_ != nullptr) network_->remove_gate(*this);
     for (Slot const& slot : slots_)
         torch::autograd::impl::post_acc_grad_hooks(slot.parameter).reset();
 }

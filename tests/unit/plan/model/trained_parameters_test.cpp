@@ -80,6 +80,37 @@ TEST(TrainedParameters, NothingIsFrozenTwiceOrInsideAPart) {
     EXPECT_EQ(frozen_parameters(xl, {""}), 0);
 }
 
+// Two of the blocks that are frozen, or of which a part is, stay beside what is trained.
+TEST(TrainedParameters, TwoFrozenBlocksStayIfTheyAreOffloaded) {
+    MemoryQuery query{.shape = model_shape("stdit3-xl/2").value(), .bucket = {256, 256, 17}};
+    query.freeze = {"spatial_blocks."};
+    query.precision = "bf16";
+    query.offload_frozen = true;
+    RankMemory const memory = rank_memory(query);
+    std::int64_t const frozen = listed("stdit3_xl2.tsv", "spatial_blocks.");
+    EXPECT_EQ(memory.offloaded_bytes, 2 * frozen);
+    EXPECT_EQ(memory.parameter_bytes, 2 * (1'207'643'972 - frozen) + 2 * (2 * frozen / 28));
+    EXPECT_EQ(
+        memory.checkpoint_bytes() - memory.master_bytes - memory.optimizer_bytes - memory.ema_bytes,
+        2 * 1'207'643'972LL);
+    query.freeze = {"temporal_blocks.3.", "temporal_blocks.4.", "y_embedder."};  // nothing gained
+    EXPECT_EQ(rank_memory(query).parameter_bytes, 2 * 1'207'643'972LL);
+    query.shape = model_shape("mmdit-11b").value();
+    query.freeze = {"double_blocks.", "single_blocks.3."};
+    query.tp_size = 2;
+    std::int64_t const one = listed("mmdit_v2_11b_t2v.tsv", "double_blocks.3.");
+    RankMemory const whole = rank_memory({.shape = query.shape,
+                                          .bucket = query.bucket,
+                                          .tp_size = 2,
+                                          .precision = "bf16",
+                                          .freeze = query.freeze});
+    RankMemory const halves = rank_memory(query);
+    std::int64_t const kept =
+        halves.parameter_bytes - (whole.parameter_bytes - halves.offloaded_bytes);
+    EXPECT_GT(kept, 2 * one);  // half of two in bf16, and what tensor parallel ranks do not share
+    EXPECT_LT(kept, 4 * one);
+}
+
 // Weights stay, gradients, moments and the average go; so does their part of the optimizer's time.
 TEST(TrainedParameters, FrozenOnesHaveNoGradientAndNoMoments) {
     MemoryQuery query{.shape = model_shape("stdit3-xl/2").value(), .bucket = {256, 256, 17}};

@@ -44,6 +44,8 @@ struct Layout {
     bool captions = false;                    // of different lengths; false: null captions
     bool masks = false;                       // STDiT: some frames are given
     std::vector<std::int64_t> run_ends = {};  // of stages' blocks; empty: equally many
+    std::vector<std::string> freeze = {};     // prefixes of names
+    bool offload = false;                     // frozen blocks are in host memory
 };
 
 inline std::string name_of(Layout const& layout) {
@@ -65,6 +67,7 @@ inline std::string name_of(Layout const& layout) {
     if (layout.captions) name << "_captions";
     if (layout.masks) name << "_masks";
     for (std::int64_t const end : layout.run_ends) name << "_to" << end;
+    name << (layout.freeze.empty() ? "" : "_freeze") << (layout.offload ? "_offload" : "");
     return name.str();
 }
 
@@ -75,12 +78,14 @@ inline plan::WorkerJob job_of(Layout const& layout) {
     job.config.optim.weight_decay = 0.01;
     job.config.optim.eps = 1e-3;  // else rounding decides the sign of steps without a gradient
     job.config.optim.lora_rank = layout.lora_rank;
+    job.config.optim.freeze = layout.freeze;
     job.config.debug.collectives = layout.collectives;
     job.config.parallel.overlap = layout.overlap;
     job.config.train.steps = 100;
     job.plan.chosen.zero_stage = layout.stage;
     job.plan.chosen.shard_size = layout.shard;
     job.plan.chosen.grad_bucket_mib = layout.bucket_mib;
+    job.plan.chosen.offload_frozen = layout.offload;
     return job;
 }
 
@@ -118,30 +123,27 @@ inline std::unique_ptr<Objective> objective_of(Layout const& layout,
     sharing.run_ends = layout.run_ends;
     auto const recompute =
         std::make_shared<plan::RecomputeChoice>(plan::recompute_choice(layout.recompute).value());
-    if (std::string_view(layout.arch).starts_with("stdit2")) {
-        Stdit2 model(stdit2_config(layout.arch).value(), {}, sharing);
+    auto const prepare = [&](auto& model) {
         randomise(model);
         model.share_tokens(groups.tokens);
         model.set_recompute(recompute);
+    };
+    if (std::string_view(layout.arch).starts_with("stdit2")) {
+        Stdit2 model(stdit2_config(layout.arch).value(), {}, sharing);
+        prepare(model);
         made = std::make_unique<Stdit2Objective>(std::move(model), stdit);
     } else if (layout.arch[0] == 's') {
         Stdit3 model(stdit3_config(layout.arch).value(), {}, sharing);
-        randomise(model);
-        model.share_tokens(groups.tokens);
-        model.set_recompute(recompute);
+        prepare(model);
         made = std::make_unique<Stdit3Objective>(std::move(model), stdit);
     } else {
         Mmdit model(mmdit_config(layout.arch).value(), {}, sharing);
-        randomise(model);
-        model.share_tokens(groups.tokens);
-        model.set_recompute(recompute);
+        prepare(model);
         MmditTraining training;
         training.text_tokens = 8;
         made = std::make_unique<MmditObjective>(std::move(model), training);
     }
-    plan::OptimSection optim;
-    optim.lora_rank = layout.lora_rank;
-    EXPECT_TRUE(choose_trainable(made->parameters(), optim, 5).has_value());
+    EXPECT_TRUE(choose_trainable(made->parameters(), job_of(layout).config.optim, 5).has_value());
     return stored(std::move(made), layout, recompute);
 }
 

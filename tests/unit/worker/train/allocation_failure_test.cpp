@@ -155,6 +155,9 @@ std::vector<Course> courses() {
         all.push_back({.layout = {.ranks = ranks, .stage = stage}});
     all.push_back({.layout = {.ranks = 1, .stage = 0, .recompute = "full", .store = "offload"}});
     all.push_back({.layout = {.ranks = ranks, .stage = 1, .store = "bf16"}, .faulty = 2});
+    // In the first step frozen blocks get their memory on the device.
+    all.push_back(
+        {.layout = {.ranks = ranks, .stage = 1, .lora_rank = 4, .offload = true}, .faulty = 0});
     for (Course& each : all) each.layout.micro_batch_size = kLocal;
     return all;
 }
@@ -205,6 +208,27 @@ TEST_P(AnyAllocation, EndsWhereAllFailFromThenOn) {
         for (std::size_t rank = 0; rank < got.size(); ++rank)
             expect_same_steps(got[rank], expected[rank], course.layout);
         EXPECT_EQ(expect_agreement(got, ranges), End::stopped);
+    }
+}
+
+/// The memory to which a block is copied, before its forward pass or beside that of the block
+/// before it, is not there: the step is tried again.
+TEST(FrozenBlockMemory, IsAskedForAgainInTheStepThatLacksIt) {
+    Course course{.layout = {.ranks = 2, .stage = 0, .lora_rank = 4, .offload = true}, .faulty = 0};
+    course.layout.micro_batch_size = kLocal;
+    auto const objective = objective_of(course.layout);
+    auto const block = FrozenBlocks(objective->parameters()).block_bytes();
+    auto const expected = run(course, {});
+    for (std::int64_t const at : {1, 2}) {
+        SCOPED_TRACE(at);
+        std::map<int, FailingRange> const ranges{
+            {1, {at, at + 1, static_cast<std::size_t>(block)}}};
+        auto const got = run(course, ranges);
+        EXPECT_EQ(got[1].allocations, 3);  // one of the two a second time
+        for (std::size_t rank = 0; rank < got.size(); ++rank)
+            expect_same_steps(got[rank], expected[rank], course.layout);
+        EXPECT_EQ(expect_agreement(got, ranges), End::continued);
+        EXPECT_EQ(got[0].sizes, std::vector<std::int64_t>{kLocal / 2});
     }
 }
 

@@ -17,6 +17,7 @@ namespace osora::worker {
 /// Allocations [first, end), numbered from 1; none: they are only counted.
 struct FailingRange {
     std::int64_t first = 0, end = 0;
+    std::size_t bytes = 0;  // only those of this size; 0: of any
 };
 
 /// From its construction to its end, allocations of this thread are counted and may fail.
@@ -36,7 +37,7 @@ private:
     class Front final : public c10::Allocator {
     public:
         c10::DataPtr allocate(std::size_t bytes) override {
-            if (auto* const mark = of_thread()) mark->next();
+            if (auto* const mark = of_thread()) mark->next(bytes);
             return CountedAllocator::install().allocate(bytes);
         }
         c10::DeleterFnPtr raw_deleter() const override {
@@ -60,7 +61,8 @@ private:
         }();
         static_cast<void>(done);
     }
-    void next() {
+    void next(std::size_t bytes) {
+        if (range_.bytes > 0 && bytes != range_.bytes) return;
         ++count_;
         if (count_ >= range_.first && count_ < range_.end)
             C10_THROW_ERROR(OutOfMemoryError, "allocation " + std::to_string(count_) + " fails");

@@ -157,6 +157,7 @@ Trained train(Layout const& layout, Course const& course) {
         auto const parts = trainer.tensors();
         collect(layout.lora_rank > 0 ? parts.adapter : parts.model, trained.weights);
         collect(parts.ema, trained.ema);
+        collect(parts.exp_avg, trained.moments);
     };
     if (layout.ranks == 1)
         body(std::nullopt);

@@ -25,6 +25,7 @@ struct Trained {
     double held_out = 0;                                // its loss after the last step
     std::vector<protocol::CollectiveCost> collectives;  // of rank 0 in the last step
     Weights weights, ema;
+    Weights moments;  // the first ones of AdamW: averages of the gradients
 };
 
 struct Course {
