@@ -260,7 +260,8 @@ TEST_F(Ingest, PlanAndMeasuredFiguresReadBack) {
     auto const run = load_run(*store_, find_run(*store_, "1")->run_id);
     ASSERT_TRUE(run.has_value()) << run.error().message;
     ASSERT_TRUE(run->summary.plan && run->summary.measured);
-    auto const& [layout, figures] = *run->summary.plan;
+    auto const& [layout, figures, batches] = *run->summary.plan;
+    EXPECT_TRUE(batches.empty());
     EXPECT_EQ(layout.dp_size, 4);
     EXPECT_EQ(layout.zero_stage, 0);
     EXPECT_EQ(layout.shard_size, 0);
