@@ -80,10 +80,11 @@ TEST(PlanText, OtherBatchesAreExplained) {
         render_explanation(d, 3),
         HasSubstr("\nbatches  512: 13.1 % exposed · 134 samples/s · 3.81 s a step\n"
                   "         1,024: 6.6 % exposed · 140 samples/s · 7.31 s a step · planned\n"
-                  "         without loaders; for a batch k times as large, Adam's learning\n"));
+                  "         without loaders; for a batch k times as large, Adam's learning rate "
+                  "is\n"));
     expect_columns(render_explanation(d, 3));
     d.predicted.rank_wait_s = 2.5;
-    EXPECT_THAT(render_plan(d, header()), HasSubstr("loader 0.00, slowest\n         rank 2.50)"));
+    EXPECT_THAT(render_plan(d, header()), HasSubstr("loader 0.00,\n         slowest rank 2.50)"));
 }
 
 TEST(PlanText, RanksThatShareANetworkAreNamed) {
