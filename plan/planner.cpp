@@ -252,7 +252,6 @@ Result<PlanDecision> plan_of_cut(PlanRequest const& request) {
     ChosenParts const parts{context, batches, best, loader};
     decision.rejected = rejected_micro_batches(parts, decision.chosen);
     decision.reasons = plan_reasons(parts, decision.rejected);
-    decision.batch_curve = batch_curve(context, batches, best);
     decision.alternatives = alternatives_of(context, batches, candidates);
     return decision;
 }
@@ -264,6 +263,22 @@ Result<PlanDecision> plan_of_job(PlanRequest const& request) {
     if (job == "score") return plan_of_score(request);
     return trains_autoencoder(request.config) ? plan_autoencoder(request)
                                               : best_cut(request, plan_of_cut);
+}
+
+/// Not of every cut that is tried: it takes as long as planning one several times.
+std::vector<ExpectedBatch> curve_of(PlanRequest request, LayoutPlan const& chosen) {
+    bool const trains = request.config.run.job == "train" || request.config.run.job == "rehearse";
+    if (!trains || trains_autoencoder(request.config) || chosen.buckets.empty()) return {};
+    request.config.parallel.tp_size.value = chosen.tp_size;
+    request.config.parallel.sp_size.value = chosen.sp_size;
+    request.config.parallel.pp_size.value = chosen.pp_size;
+    request.global_batch_size = chosen.buckets.front().global_batch_size;
+    auto context = plan_context(request);
+    if (context.has_error()) return {};
+    GlobalBatches const batches = choose_global_batches(*context);
+    auto const candidates = search_what_fits(*context, batches);
+    if (candidates.has_error()) return {};
+    return batch_curve(*context, batches, candidates->front());
 }
 
 }  // namespace
@@ -286,6 +301,7 @@ Result<PlanDecision> make_plan(PlanRequest const& request) {
                      planned.error().message + (ways.empty() ? "" : "; it would fit with " + ways)};
     }
     OSORA_TRY(PlanDecision decision, std::move(planned));
+    decision.batch_curve = curve_of(request, decision.chosen);
     bool const gpu = !request.cluster.nodes.empty() && !request.cluster.nodes.front().gpus.empty();
     decision.nccl_env = nccl_settings(
         advice_inputs(request.config, request.origins, request.environment, request.nccl, gpu));
