@@ -132,9 +132,11 @@ std::vector<BlockParameters> parameters_of_stages(ModelShape const& shape,
                                                   std::vector<std::int64_t> const& ends,
                                                   int stages) {
     OuterParameters const outer = outer_parameters(shape, freeze);
-    std::vector<BlockParameters> all;
-    for (int stage = 0; stage < stages; ++stage)
-        all.push_back(parameters_of_blocks(shape, freeze, spans_of_stage(ends, stages, stage)));
+    std::vector<BlockParameters> const blocks = blocks_of(shape, freeze);
+    std::vector<BlockParameters> all(static_cast<std::size_t>(stages));
+    for (std::size_t run = 0; run < ends.size(); ++run)
+        for (std::int64_t i = run == 0 ? 0 : ends[run - 1]; i < ends[run]; ++i)
+            all[run % all.size()].add(blocks[static_cast<std::size_t>(i)]);
     all.front().all += outer.first;
     all.front().trained += outer.first_trained;
     all.back().all += outer.last;

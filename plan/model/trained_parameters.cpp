@@ -4,8 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -25,117 +24,151 @@ std::int64_t mlp(ModelShape const& shape) {
     return linear(shape.mlp_hidden(), shape.hidden) + linear(shape.hidden, shape.mlp_hidden());
 }
 
-void add_stdit_block(std::vector<ModelPart>& parts, ModelShape const& shape,
-                     std::string const& block) {
+/// A part as the visitors below pass it on: a plan asks for sums of these tens of thousands of
+/// times, so its name is put together only when it is needed.
+struct PartOf {
+    struct Block {
+        std::string_view kind;    // "spatial_blocks."; empty: the part is outside the blocks
+        int index = 0;            // among those of its kind
+        std::int64_t place = -1;  // in the order of a forward pass
+    } block;
+    std::string_view name;
+    std::int64_t parameters = 0, shared = 0;
+};
+using Name = fmt::basic_memory_buffer<char, 64>;
+
+std::string_view full_name(PartOf const& part, Name& name) {
+    name.clear();
+    if (part.block.kind.empty()) return part.name;
+    fmt::format_to(std::back_inserter(name), "{}{}.{}", part.block.kind, part.block.index,
+                   part.name);
+    return {name.data(), name.size()};
+}
+
+template <class Visit>
+void visit_stdit_block(ModelShape const& shape, PartOf::Block block, Visit& visit) {
     std::int64_t const c = shape.hidden;
     // In output projections, whose results are summed, the bias is not shared.
     std::int64_t const shared = linear(3 * c, c) + c * c;
     std::int64_t const attention = shared + c + 2 * std::int64_t{shape.head_dim()};
-    parts.push_back({block + "scale_shift_table", 6 * c});
-    parts.push_back({block + "attn.", attention, shared});
+    visit({block, "scale_shift_table", 6 * c});
+    visit({block, "attn.", attention, shared});
     if (shape.family == ModelFamily::stdit2) {
-        parts.push_back({block + "scale_shift_table_temporal", 3 * c});
-        parts.push_back({block + "attn_temp.", attention, shared});
+        visit({block, "scale_shift_table_temporal", 3 * c});
+        visit({block, "attn_temp.", attention, shared});
     }
-    parts.push_back({block + "cross_attn.", 2 * linear(c, c) + linear(2 * c, c),
-                     linear(c, c) + linear(2 * c, c) + c * c});
-    parts.push_back({block + "mlp.", mlp(shape), mlp(shape) - c});
+    visit({block, "cross_attn.", 2 * linear(c, c) + linear(2 * c, c),
+           linear(c, c) + linear(2 * c, c) + c * c});
+    visit({block, "mlp.", mlp(shape), mlp(shape) - c});
 }
 
-std::vector<ModelPart> stdit_parts(ModelShape const& shape) {
+template <class Visit>
+void visit_stdit(ModelShape const& shape, Visit& visit) {
     std::int64_t const c = shape.hidden;
     bool const stdit2 = shape.family == ModelFamily::stdit2;
-    std::vector<ModelPart> parts{
-        {"x_embedder.", linear(c, std::int64_t{shape.in_channels} * shape.patch_volume())},
-        {"t_embedder.", scalar_embedder(c)},
-        {stdit2 ? "fl_embedder." : "fps_embedder.", scalar_embedder(c)},
-        {"t_block.", linear(6 * c, c)},
-        {"y_embedder.", linear(c, shape.caption_channels) + linear(c, c)},
-        {"rope.", shape.head_dim() / 2}};
+    auto const outer = [&](std::string_view name, std::int64_t parameters) {
+        visit({{}, name, parameters});
+    };
+    outer("x_embedder.", linear(c, std::int64_t{shape.in_channels} * shape.patch_volume()));
+    outer("t_embedder.", scalar_embedder(c));
+    outer(stdit2 ? "fl_embedder." : "fps_embedder.", scalar_embedder(c));
+    outer("t_block.", linear(6 * c, c));
+    outer("y_embedder.", linear(c, shape.caption_channels) + linear(c, c));
+    outer("rope.", shape.head_dim() / 2);
     if (stdit2) {
-        parts.push_back({"t_block_temp.", linear(3 * c, c)});
-        parts.push_back({"csize_embedder.", scalar_embedder(c / 3)});
-        parts.push_back({"ar_embedder.", scalar_embedder(c / 3)});
-        parts.push_back({"fps_embedder.", scalar_embedder(c)});
+        outer("t_block_temp.", linear(3 * c, c));
+        outer("csize_embedder.", scalar_embedder(c / 3));
+        outer("ar_embedder.", scalar_embedder(c / 3));
+        outer("fps_embedder.", scalar_embedder(c));
     }
     for (int i = 0; i < shape.depth; ++i) {
         if (stdit2) {
-            add_stdit_block(parts, shape, fmt::format("blocks.{}.", i));
+            visit_stdit_block(shape, {"blocks.", i, i}, visit);
             continue;
         }
-        add_stdit_block(parts, shape, fmt::format("spatial_blocks.{}.", i));
-        add_stdit_block(parts, shape, fmt::format("temporal_blocks.{}.", i));
+        visit_stdit_block(shape, {"spatial_blocks.", i, 2 * std::int64_t{i}}, visit);
+        visit_stdit_block(shape, {"temporal_blocks.", i, 2 * std::int64_t{i} + 1}, visit);
     }
     std::int64_t const out = std::int64_t{shape.patch_volume()} * shape.out_channels();
-    parts.push_back({"final_layer.", 2 * c + linear(out, c)});
-    return parts;
+    outer("final_layer.", 2 * c + linear(out, c));
 }
 
-std::vector<ModelPart> mmdit_parts(ModelShape const& shape) {
+template <class Visit>
+void visit_mmdit(ModelShape const& shape, Visit& visit) {
     std::int64_t const c = shape.hidden;
     std::int64_t const wide = c + shape.mlp_hidden();
     std::int64_t const channels = std::int64_t{shape.in_channels} * shape.patch_volume();
     std::int64_t const norms = 2 * std::int64_t{shape.head_dim()};
-    std::vector<ModelPart> parts{{"img_in.", linear(c, channels)},
-                                 {"time_in.", scalar_embedder(c)},
-                                 {"vector_in.", linear(c, shape.pooled_channels) + linear(c, c)},
-                                 {"txt_in.", linear(c, shape.caption_channels)},
-                                 {"final_layer.", linear(channels, c) + linear(2 * c, c)}};
+    std::int64_t const attention = 4 * linear(c, c);
+    visit({{}, "img_in.", linear(c, channels)});
+    visit({{}, "time_in.", scalar_embedder(c)});
+    visit({{}, "vector_in.", linear(c, shape.pooled_channels) + linear(c, c)});
+    visit({{}, "txt_in.", linear(c, shape.caption_channels)});
+    visit({{}, "final_layer.", linear(channels, c) + linear(2 * c, c)});
     for (int i = 0; i < shape.depth; ++i) {
-        for (std::string_view const stream : {"img", "txt"}) {
-            std::string const name = fmt::format("double_blocks.{}.{}", i, stream);
-            parts.push_back({name + "_mod.", linear(6 * c, c)});
-            parts.push_back({name + "_attn.", 4 * linear(c, c) + norms, 4 * linear(c, c) - c});
-            parts.push_back({name + "_mlp.", mlp(shape), mlp(shape) - c});
-        }
+        auto const part = [&](std::string_view name, std::int64_t all, std::int64_t shared = 0) {
+            visit({{"double_blocks.", i, i}, name, all, shared});
+        };
+        part("img_mod.", linear(6 * c, c));
+        part("img_attn.", attention + norms, attention - c);
+        part("img_mlp.", mlp(shape), mlp(shape) - c);
+        part("txt_mod.", linear(6 * c, c));
+        part("txt_attn.", attention + norms, attention - c);
+        part("txt_mlp.", mlp(shape), mlp(shape) - c);
     }
     for (int i = 0; i < shape.single_depth; ++i) {
-        std::string const name = fmt::format("single_blocks.{}.", i);
-        parts.push_back({name + "q_proj.", linear(c, c), linear(c, c)});
-        parts.push_back({name + "k_proj.", linear(c, c), linear(c, c)});
-        parts.push_back({name + "v_mlp.", linear(wide, c), linear(wide, c)});
-        parts.push_back({name + "linear2.", linear(c, wide), c * wide});
-        parts.push_back({name + "norm.", norms});
-        parts.push_back({name + "modulation.", linear(3 * c, c)});
+        auto const part = [&](std::string_view name, std::int64_t all, std::int64_t shared = 0) {
+            visit({{"single_blocks.", i, std::int64_t{shape.depth} + i}, name, all, shared});
+        };
+        part("q_proj.", linear(c, c), linear(c, c));
+        part("k_proj.", linear(c, c), linear(c, c));
+        part("v_mlp.", linear(wide, c), linear(wide, c));
+        part("linear2.", linear(c, wide), c * wide);
+        part("norm.", norms);
+        part("modulation.", linear(3 * c, c));
     }
-    return parts;
 }
 
-bool is_frozen(ModelPart const& part, std::vector<std::string> const& freeze) {
+/// Calls visit(PartOf) for each part, in the order of model_parts().
+template <class Visit>
+void visit_parts(ModelShape const& shape, Visit visit) {
+    auto const each = [&](PartOf const& part) { visit(part); };
+    shape.family == ModelFamily::mmdit ? visit_mmdit(shape, each) : visit_stdit(shape, each);
+}
+
+bool is_frozen(PartOf const& part, std::vector<std::string> const& freeze) {
+    std::string_view const kind = part.block.kind;
+    Name name;
     return std::ranges::any_of(freeze, [&](std::string const& prefix) {
-        return !prefix.empty() && part.name.starts_with(prefix);
+        if (prefix.empty()) return false;
+        if (kind.starts_with(prefix)) return true;
+        return prefix.starts_with(kind) && full_name(part, name).starts_with(prefix);
     });
 }
 
 }  // namespace
 
 std::vector<ModelPart> model_parts(ModelShape const& shape) {
-    return shape.family == ModelFamily::mmdit ? mmdit_parts(shape) : stdit_parts(shape);
+    std::vector<ModelPart> parts;
+    Name name;
+    visit_parts(shape, [&](PartOf const& part) {
+        parts.push_back({std::string{full_name(part, name)}, part.parameters, part.shared});
+    });
+    return parts;
 }
 
 std::int64_t frozen_parameters(ModelShape const& shape, std::vector<std::string> const& freeze) {
     if (freeze.empty()) return 0;
     std::int64_t frozen = 0;
-    for (ModelPart const& part : model_parts(shape))
+    visit_parts(shape, [&](PartOf const& part) {
         if (is_frozen(part, freeze)) frozen += part.parameters;
+    });
     return frozen;
 }
 
 namespace {
 
-/// Its place in the order of a forward pass; none: the part is outside the blocks.
-std::optional<std::int64_t> block_of(ModelShape const& shape, std::string_view part) {
-    constexpr std::string_view kBlocks = "blocks.";
-    auto const at = part.find(kBlocks);
-    if (at == part.npos) return {};
-    std::int64_t index = 0;
-    std::from_chars(part.data() + at + kBlocks.size(), part.data() + part.size(), index);
-    if (part.starts_with("single_")) return shape.depth + index;
-    if (part.starts_with("spatial_")) return 2 * index;
-    return part.starts_with("temporal_") ? 2 * index + 1 : index;
-}
-
-void add_part(ModelPart const& part, std::vector<std::string> const& freeze, BlockParameters& sum) {
+void add_part(PartOf const& part, std::vector<std::string> const& freeze, BlockParameters& sum) {
     sum.all += part.parameters;
     sum.shared += part.shared;
     if (is_frozen(part, freeze)) return;
@@ -143,69 +176,52 @@ void add_part(ModelPart const& part, std::vector<std::string> const& freeze, Blo
     sum.shared_trained += part.shared;
 }
 
-BlockParameters sum_of_blocks(ModelShape const& shape, std::vector<std::string> const& freeze,
-                              std::vector<BlockSpan> const& spans) {
-    BlockParameters sum;
-    for (ModelPart const& part : model_parts(shape)) {
-        auto const block = block_of(shape, part.name);
-        if (!block || std::ranges::none_of(spans, [&](BlockSpan const& span) {
-                return span.begin <= *block && *block < span.end;
-            }))
-            continue;
-        add_part(part, freeze, sum);
-    }
-    return sum;
-}
-
 }  // namespace
 
-BlockParameters parameters_of_blocks(ModelShape const& shape,
-                                     std::vector<std::string> const& freeze) {
-    return parameters_of_blocks(shape, freeze, {{0, shape.blocks()}});
-}
-
-BlockParameters parameters_of_blocks(ModelShape const& shape,
-                                     std::vector<std::string> const& freeze,
-                                     std::vector<BlockSpan> const& spans) {
-    if (!freeze.empty()) return sum_of_blocks(shape, freeze, spans);
-    // Blocks of a kind are alike: counts one of each, because the planner calls this often.
-    ModelShape one = shape;
-    one.depth = 1;
-    one.single_depth = shape.single_depth > 0 ? 1 : 0;
-    std::int64_t const blocks = shape.blocks();
-    BlockSpan const single{blocks - shape.single_depth, blocks};
-    std::int64_t all = 0, shared = 0;
-    BlockParameters const of_first = sum_of_blocks(one, {}, {{0, 1}});
-    BlockParameters of_single;
-    if (shape.single_depth > 0) of_single = sum_of_blocks(one, {}, {{1, 2}});
-    for (BlockSpan const& span : spans) {
-        std::int64_t const singles = span.common(single);
-        std::int64_t const others = span.common({0, single.begin});
-        all += others * of_first.all + singles * of_single.all;
-        shared += others * of_first.shared + singles * of_single.shared;
-    }
-    return {.all = all, .trained = all, .shared = shared, .shared_trained = shared};
+void BlockParameters::add(BlockParameters const& other) {
+    all += other.all;
+    trained += other.trained;
+    shared += other.shared;
+    shared_trained += other.shared_trained;
 }
 
 std::vector<BlockParameters> blocks_of(ModelShape const& shape,
                                        std::vector<std::string> const& freeze) {
-    std::vector<BlockParameters> blocks(static_cast<std::size_t>(shape.blocks()));
-    for (ModelPart const& part : model_parts(shape))
-        if (auto const block = block_of(shape, part.name))
-            add_part(part, freeze, blocks[static_cast<std::size_t>(*block)]);
+    // Blocks of a kind are alike unless some are frozen: counts one of each.
+    ModelShape counted = shape;
+    if (freeze.empty()) {
+        counted.depth = 1;
+        counted.single_depth = std::min(shape.single_depth, 1);
+    }
+    std::vector<BlockParameters> blocks(static_cast<std::size_t>(counted.blocks()));
+    visit_parts(counted, [&](PartOf const& part) {
+        if (part.block.place >= 0)
+            add_part(part, freeze, blocks[static_cast<std::size_t>(part.block.place)]);
+    });
+    if (!freeze.empty()) return blocks;
+    BlockParameters const first = blocks.front(), last = blocks.back();
+    blocks.assign(static_cast<std::size_t>(shape.blocks() - shape.single_depth), first);
+    blocks.resize(static_cast<std::size_t>(shape.blocks()), last);
     return blocks;
+}
+
+BlockParameters parameters_of_blocks(ModelShape const& shape,
+                                     std::vector<std::string> const& freeze) {
+    BlockParameters sum;
+    for (BlockParameters const& block : blocks_of(shape, freeze)) sum.add(block);
+    return sum;
 }
 
 OuterParameters outer_parameters(ModelShape const& shape, std::vector<std::string> const& freeze) {
     ModelShape outer = shape;
     outer.depth = outer.single_depth = 0;
     OuterParameters sum;
-    for (ModelPart const& part : model_parts(outer)) {
+    visit_parts(outer, [&](PartOf const& part) {
         bool const last = part.name.starts_with("final_layer.");
         (last ? sum.last : sum.first) += part.parameters;
         if (!is_frozen(part, freeze))
             (last ? sum.last_trained : sum.first_trained) += part.parameters;
-    }
+    });
     return sum;
 }
 

@@ -29,14 +29,11 @@ struct ModelPart {
 struct BlockParameters {
     std::int64_t all = 0, trained = 0;
     std::int64_t shared = 0, shared_trained = 0;
+    void add(BlockParameters const& other);
 };
+/// Of all blocks.
 [[nodiscard]] BlockParameters parameters_of_blocks(ModelShape const& shape,
                                                    std::vector<std::string> const& freeze);
-
-/// Of these blocks alone.
-[[nodiscard]] BlockParameters parameters_of_blocks(ModelShape const& shape,
-                                                   std::vector<std::string> const& freeze,
-                                                   std::vector<BlockSpan> const& spans);
 
 /// Of each block, in the order of a forward pass.
 [[nodiscard]] std::vector<BlockParameters> blocks_of(ModelShape const& shape,
