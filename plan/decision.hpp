@@ -56,9 +56,10 @@ struct Prediction {
     double compute_s = 0, exposed_comm_s = 0, bubble_s = 0, loader_s = 0;
     double rank_wait_s = 0;   // for the slowest rank, where ranks train different buckets in a step
     double rank_balance = 1;  // longest work of a rank over the mean; 1: all take equally long
-    double peak_memory_gib = 0;  // of one rank's tensors, worst bucket
-    std::string peak_bucket;     // "64 x 8"
-    double host_memory_gib = 0;  // of one node: loaders and, on CPU ranks, everything
+    double peak_memory_gib = 0;   // of one rank's tensors, worst bucket
+    double memory_limit_gib = 0;  // that one rank's tensors may take; 0: not known
+    std::string peak_bucket;      // "64 x 8"
+    double host_memory_gib = 0;   // of one node: loaders and, on CPU ranks, everything
     double samples_per_s = 0;
     std::int64_t clips = 0;  // job = "score": rows of the list
     double total_s = 0;      // job = "score": of all clips; 0: not predicted
@@ -116,8 +117,8 @@ BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
                        threads_per_rank, vae_micro_batch_size, vae_micro_frame_size, buckets))
 BOOST_DESCRIBE_STRUCT(Prediction, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
-                       rank_wait_s, rank_balance, peak_memory_gib, peak_bucket, host_memory_gib,
-                       samples_per_s, clips, total_s))
+                       rank_wait_s, rank_balance, peak_memory_gib, memory_limit_gib, peak_bucket,
+                       host_memory_gib, samples_per_s, clips, total_s))
 BOOST_DESCRIBE_STRUCT(ExpectedBatch, (),
                       (global_batch_size, exposed_comm_share, step_time_s, samples_per_s))
 BOOST_DESCRIBE_STRUCT(Alternative, (), (layout, predicted))

@@ -123,6 +123,7 @@ Prediction prediction_of(PlanContext const& context, GlobalBatches const& batche
     expected.step_time_error = stated_error(
         (1 - comm_share) * own_error + comm_share * network_error, context.past_errors);
     expected.peak_memory_gib = gib(peak.tensor_bytes());
+    expected.memory_limit_gib = gib(rank_limit_bytes(context, batches.sizes).value_or(0));
     expected.host_memory_gib =
         gib(node_memory(peak, loader.memory, context.ranks_per_node, context.gpu).total_bytes());
     expected.samples_per_s = samples / expected.step_time_s;

@@ -22,6 +22,7 @@
 //     logs/ATTEMPT/RANK.log   stdout and stderr of a rank
 //     stacks/ATTEMPT/         what the processes of a run that hangs were doing
 //     flight/rank-R.json      the last collectives of a rank, when one failed
+//     passes/stage-N.json     settings that [tune] progressive found, for the next attempt
 //     memory/                 reports of passes that did not fit into memory
 //     probe-request.json      job = "probe": topology::ProbeRequest, 0600: it holds a token
 //     probe/                  the probe before the start: a run directory inside this one

@@ -8,12 +8,14 @@ is above 1.10, or more than two blocks' frozen weights are in the memory that is
 """
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import osora_command  # noqa: E402
 
 CLIPS = Path(__file__).resolve().parents[2] / ".deps/clips/clips.csv"
 MOST_RATIO, SLACK = 1.10, 1.02  # SLACK: alignment, and what malloc rounds up
@@ -62,13 +64,7 @@ CASES = {
 
 
 def osora(folder, *arguments):
-    environment = {**os.environ, "OSORA_STATE_DIR": str(folder / "state"), "HOME": str(folder),
-                   "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run([ARGUMENTS.osora, *arguments], cwd=folder, env=environment, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if done.returncode != 0:
-        sys.exit(f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+    return osora_command.output(ARGUMENTS.osora, folder, *arguments)
 
 
 def measured(folder, offload):

@@ -9,11 +9,14 @@ does not complete with the losses of a run without a cap.
 """
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import osora_command  # noqa: E402
 
 CLIPS, STEPS = 12, 6
 LOSSES_ALIKE = 1e-4
@@ -82,11 +85,7 @@ class Run:
         return [dict(zip(answer["columns"], row)) for row in answer["rows"]]
 
     def osora(self, *words):
-        environment = {**os.environ, "OSORA_STATE_DIR": str(self.folder / "state"),
-                       "HOME": str(self.folder), "CUDA_VISIBLE_DEVICES": ""}
-        return subprocess.run([ARGUMENTS.osora, *words], cwd=self.folder, env=environment,
-                              text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              check=False)
+        return osora_command.run(ARGUMENTS.osora, self.folder, *words)
 
     def peak(self, bucket=None):
         return max((each["bytes"] for each in self.steps if bucket in (None, each["bucket"])),

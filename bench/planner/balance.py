@@ -16,6 +16,10 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import osora_command  # noqa: E402
+
 CLIPS = 48  # of each kind
 RUN_FILE = """[run]
 name = "{name}"
@@ -63,12 +67,7 @@ def make_clips(folder):
 
 
 def osora(folder, *arguments):
-    environment = {**os.environ, "OSORA_STATE_DIR": str(folder / "state"), "HOME": str(folder)}
-    done = subprocess.run([ARGUMENTS.osora, *arguments], cwd=folder, env=environment, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if done.returncode not in (0, 3):
-        sys.exit(f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+    return osora_command.output(ARGUMENTS.osora, folder, *arguments)
 
 
 def run(folder, way):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""batch_grid.py OSORA [--ranks N] [--rounds R]: osora tune --batch against all that it may choose.
+"""batch_grid.py OSORA [--ranks N] [--rounds R] [--progressive]: osora tune --batch, or a run with
+[tune] progressive, against all that it may choose.
 
 Tunes a small STDiT3 on this machine's cores, then trains all micro-batches with all levels of
 recomputing, in rounds that take turns, and compares the medians. Exit code 1: the tuned setting
@@ -7,16 +8,19 @@ trains over 3 % fewer samples a second than the best of the grid, or took more t
 """
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import osora_command  # noqa: E402
+
 CLIPS = Path(__file__).resolve().parents[2] / ".deps/clips/clips.csv"
 MICRO_BATCHES, RECOMPUTE = (1, 2, 4, 8), ("full", "selective", "none")
 GLOBAL_BATCH, STEPS = 8, 40
+PROGRESSIVE_STEPS = 600
 RUN_FILE = f"""[run]
 name = "grid"
 [resources]
@@ -40,12 +44,7 @@ every = 0
 
 
 def osora(folder, *arguments):
-    environment = {**os.environ, "OSORA_STATE_DIR": str(folder / "state"), "HOME": str(folder)}
-    done = subprocess.run([ARGUMENTS.osora, *arguments], cwd=folder, env=environment, text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if done.returncode not in (0, 3):
-        sys.exit(f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
-    return done.stdout
+    return osora_command.output(ARGUMENTS.osora, folder, *arguments)
 
 
 def rate(folder, settings):
@@ -60,14 +59,33 @@ def settings_of(micro_batch, recompute):
     return {"memory.recompute": recompute, "bucket": bucket}
 
 
+def tuned_by_trials(folder):
+    """Settings, and how many trials they took."""
+    tuned = json.loads(osora(folder, "tune", "run.toml", "--batch", "--steps", str(STEPS),
+                             "--json"))
+    best = max((each for each in tuned["points"] if not each["failure"]),
+               key=lambda each: each["samples_per_s"])["settings"]
+    return best, tuned["trials"]
+
+
+def tuned_in_a_run(folder):
+    """The same of a run that tries while it trains, from what needs least memory."""
+    osora(folder, "submit", "run.toml", "--set", "tune.progressive=true", "--set",
+          f"train.steps={PROGRESSIVE_STEPS}", "--set", "run.name=progressive", "--set",
+          "memory.rank_memory_gib=2")
+    notices = json.loads(osora(folder, "history", "sql", "--json",
+                               "SELECT detail FROM v_event WHERE kind='tuned'"))["rows"]
+    found = next((folder / "state" / "runs").glob("progressive-*/passes/stage-0.json"))
+    setting = json.loads(found.read_text())["buckets"][0]
+    level = "none" if setting["recomputed_blocks"] == 0 else "full"
+    return settings_of(setting["micro_batch_size"], level), len(notices)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "run.toml").write_text(RUN_FILE.replace("RANKS", str(ARGUMENTS.ranks)))
-        tuned = json.loads(osora(folder, "tune", "run.toml", "--batch", "--steps", str(STEPS),
-                                 "--json"))
-        best = max((each for each in tuned["points"] if not each["failure"]),
-                   key=lambda each: each["samples_per_s"])["settings"]
+        best, trials = (tuned_in_a_run if ARGUMENTS.progressive else tuned_by_trials)(folder)
         grid = {(micro, level): settings_of(micro, level) for micro in MICRO_BATCHES
                 for level in RECOMPUTE if micro * ARGUMENTS.ranks <= GLOBAL_BATCH}
         grid["tuned"] = best
@@ -80,8 +98,8 @@ def main():
         print(f"{str(key):24} {value:8.2f} samples/s  {min(rates[key]):.2f} to "
               f"{max(rates[key]):.2f}")
     share = medians["tuned"] / max(medians.values())
-    print(f"tuned: {best} after {tuned['trials']} trials; {share:.3f} of the best of the grid")
-    return 1 if share < 0.97 or tuned["trials"] > 12 else 0
+    print(f"tuned: {best} after {trials} trials; {share:.3f} of the best of the grid")
+    return 1 if share < 0.97 or trials > 12 else 0
 
 
 if __name__ == "__main__":
@@ -89,6 +107,7 @@ if __name__ == "__main__":
     parser.add_argument("osora")
     parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--progressive", action="store_true")
     ARGUMENTS = parser.parse_args()
     ARGUMENTS.osora = str(Path(ARGUMENTS.osora).resolve())
     sys.exit(main())

@@ -7,6 +7,8 @@
 #include "cli/plan/rehearsal_source.hpp"
 #include "db/record/facts.hpp"
 #include "db/store/queries.hpp"
+#include "plan/activation_choice.hpp"
+#include "plan/model/trained_model.hpp"
 #include "protocol/json.hpp"
 
 #include <algorithm>
@@ -57,7 +59,16 @@ void add_error(db::RunSummary const& run, std::vector<double>& into) {
     if (predicted > 0 && measured > 0) into.push_back(std::abs(predicted / measured - 1));
 }
 
-void add_passes(db::RunSummary const& run, std::vector<db::analysis::BucketWork> const& works,
+/// As in a plan: `blocks` of all are what the run recomputed, if that is known.
+std::string recompute_of(std::string const& planned, int blocks, int all) {
+    auto const choice = plan::checked_recompute(planned);
+    if (blocks < 0 || blocks == std::min<std::int64_t>(choice.first_blocks, all)) return planned;
+    if (blocks == all) return "full";
+    return blocks == 0 ? "none" : std::to_string(blocks);
+}
+
+void add_passes(db::RunSummary const& run, int blocks,
+                std::vector<db::analysis::BucketWork> const& works,
                 std::vector<plan::MeasuredPass>& into) {
     auto const& layout = run.plan->chosen;
     int cores = 0;
@@ -66,20 +77,26 @@ void add_passes(db::RunSummary const& run, std::vector<db::analysis::BucketWork>
         auto const work =
             std::ranges::find(works, bucket.label(), &db::analysis::BucketWork::bucket);
         if (work == works.end()) continue;
+        int const accumulated = std::max(1, bucket.grad_accum_steps);
+        // Ranks may have changed their passes: out of memory, or [tune] progressive.
+        int const size =
+            work->micro_batch_size > 0 ? work->micro_batch_size : bucket.micro_batch_size;
+        int const samples = bucket.micro_batch_size * accumulated;
+        int const passes = std::max(1, (samples + size - 1) / std::max(1, size));
         into.push_back(
             {.run = run.run.number,
              .height = bucket.height,
              .width = bucket.width,
              .num_frames = bucket.num_frames,
-             .micro_batch_size = bucket.micro_batch_size,
+             .micro_batch_size = size,
              .ranks = run.run.ranks,
              .zero_stage = layout.zero_stage,
              .shard_size = layout.shard_size,
              .threads = layout.threads_per_rank,
              .cores = cores > 0 ? cores : run.run.ranks * layout.threads_per_rank,
-             .recompute = layout.recompute,
+             .recompute = recompute_of(layout.recompute, work->recomputed_blocks, blocks),
              .activation_store = layout.activation_store,
-             .pass_s = (work->forward_s + work->backward_s) / std::max(1, bucket.grad_accum_steps),
+             .pass_s = (work->forward_s + work->backward_s) / passes,
              .optimizer_s = work->optimizer_s});
     }
 }
@@ -101,6 +118,7 @@ void use_earlier_runs(Context const& context, PlanHeader const& header,
     if (runs.has_error()) return;
     auto const own = db::flatten(protocol::to_json(request.config));
     auto const machine = machine_facts(own), network = network_facts(own);
+    auto const shape = plan::sample_shape(request.config);
     int looked_at = 0, taken = 0;
     for (db::RunSummary const& run : *runs) {
         if (!may_serve(run, header)) continue;
@@ -117,7 +135,7 @@ void use_earlier_runs(Context const& context, PlanHeader const& header,
         auto const works = db::load_bucket_work(*history->store, run.run.run_id);
         if (works.has_error()) continue;
         ++taken;
-        add_passes(run, *works, request.measured_passes);
+        add_passes(run, shape ? shape->blocks() : 0, *works, request.measured_passes);
     }
 }
 

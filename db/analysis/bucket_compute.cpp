@@ -4,6 +4,7 @@
 #include "db/analysis/measure.hpp"
 
 #include <cmath>
+#include <utility>
 
 namespace osora::db::analysis {
 namespace {
@@ -12,6 +13,32 @@ double median_of(StepTable const& steps, char const* name,
                  std::vector<std::size_t> const& indices) {
     auto const found = steps.columns.find(name);
     return found == steps.columns.end() ? kUnknown : median(pick(found->second.mean, indices));
+}
+
+/// `name` of a step; `unknown` if it was not recorded.
+int figure_of(StepTable const& steps, char const* name, std::size_t step, int unknown) {
+    auto const found = steps.columns.find(name);
+    if (found == steps.columns.end()) return unknown;
+    double const value = found->second.mean[step];
+    return std::isfinite(value) ? static_cast<int>(std::lround(value)) : unknown;
+}
+
+int micro_batch_of(StepTable const& steps, std::size_t step) {
+    return figure_of(steps, "micro_batch_size", step, 0);
+}
+int recomputed_of(StepTable const& steps, std::size_t step) {
+    return figure_of(steps, "recomputed_blocks", step, -1);
+}
+
+/// Of these, the steps whose passes were those of the last one.
+std::vector<std::size_t> with_last_passes(StepTable const& steps,
+                                          std::vector<std::size_t> indices) {
+    auto const last = indices.back();
+    std::erase_if(indices, [&](std::size_t each) {
+        return micro_batch_of(steps, each) != micro_batch_of(steps, last) ||
+               recomputed_of(steps, each) != recomputed_of(steps, last);
+    });
+    return indices;
 }
 
 }  // namespace
@@ -25,8 +52,11 @@ std::vector<BucketWork> bucket_work(StepTable const& steps) {
             if (steps.bucket[i] == static_cast<int>(bucket)) indices.push_back(i);
         }
         if (indices.empty()) continue;
+        indices = with_last_passes(steps, std::move(indices));
         BucketWork const work{.bucket = steps.buckets[bucket],
                               .steps = static_cast<int>(indices.size()),
+                              .micro_batch_size = micro_batch_of(steps, indices.back()),
+                              .recomputed_blocks = recomputed_of(steps, indices.back()),
                               .forward_s = median_of(steps, "forward_s", indices),
                               .backward_s = median_of(steps, "backward_s", indices),
                               .optimizer_s = median_of(steps, "optimizer_s", indices)};

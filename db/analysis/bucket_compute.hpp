@@ -10,13 +10,16 @@
 namespace osora::db::analysis {
 
 struct BucketWork {
-    std::string bucket;  // "64x64x8"
-    int steps = 0;       // number of steps that count (select_steps)
+    std::string bucket;          // "64x64x8"
+    int steps = 0;               // number of steps that count (select_steps)
+    int micro_batch_size = 0;    // of the passes; 0: not known
+    int recomputed_blocks = -1;  // in them; -1: not known
     double forward_s = kUnknown, backward_s = kUnknown, optimizer_s = kUnknown;
 };
 
 /// Medians over the steps of means over the ranks; only buckets with steps, forward and
-/// backward; optimizer_s may be unknown.
+/// backward; optimizer_s may be unknown. If a run changed its passes (memory ran out, or [tune]
+/// progressive), of the steps with the passes of the last one.
 [[nodiscard]] std::vector<BucketWork> bucket_work(StepTable const& steps);
 
 }  // namespace osora::db::analysis

@@ -250,8 +250,9 @@ Result<Facts> load_run_config(Store& store, std::int64_t run_id) {
 }
 
 Result<std::vector<analysis::BucketWork>> load_bucket_work(Store& store, std::int64_t run_id) {
-    constexpr std::array<std::string_view, 4> kMetrics{"step_time_s", "forward_s", "backward_s",
-                                                       "optimizer_s"};
+    constexpr std::array<std::string_view, 6> kMetrics{"step_time_s",      "forward_s",
+                                                       "backward_s",       "optimizer_s",
+                                                       "micro_batch_size", "recomputed_blocks"};
     auto& connection = store.connection();
     return guarded(connection, "read history", [&]() -> Result<std::vector<analysis::BucketWork>> {
         return analysis::bucket_work(load_steps(connection, run_id, kMetrics));

@@ -118,6 +118,25 @@ void check_self_check(ResolvedConfig& resolved) {
              "is used with run.job = \"train\" only; nearest valid: false");
 }
 
+/// The speed of steps decides what the next ones do, on all ranks at once.
+void check_progressive(ResolvedConfig& resolved) {
+    if (!readable(resolved,
+                  {"run.job", "tune.progressive", "train.deterministic", "debug.bucket_schedule"}))
+        return;
+    auto const& config = resolved.config;
+    if (!config.tune.progressive) return;
+    auto const refuse = [&](std::string const& why) {
+        complain(resolved, "tune.progressive", why + "; nearest valid: false");
+    };
+    if (config.run.job != "train") refuse("is used with run.job = \"train\" only");
+    if (config.train.deterministic)
+        refuse(
+            "train.deterministic asks for the same bits every time, and the time that steps "
+            "take would decide about rounding");
+    if (config.debug.bucket_schedule == "original")
+        refuse("with debug.bucket_schedule = \"original\" ranks train different buckets in a step");
+}
+
 void check_step_pattern(ResolvedConfig& resolved) {
     if (!readable(resolved, {"run.job", "worker.step_pattern"})) return;
     auto const& pattern = resolved.config.worker.step_pattern;
@@ -239,6 +258,7 @@ void check_keys(ResolvedConfig& resolved) {
     check_metrics(resolved);
     check_slurm(resolved);
     check_self_check(resolved);
+    check_progressive(resolved);
     check_step_pattern(resolved);
 }
 

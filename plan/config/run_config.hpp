@@ -14,6 +14,7 @@
 #include "plan/config/sections/slurm_section.hpp"
 #include "plan/config/sections/ssh_section.hpp"
 #include "plan/config/sections/train_section.hpp"
+#include "plan/config/sections/tune_section.hpp"
 #include "plan/config/sections/vae_loss_section.hpp"
 #include "plan/config/sections/vae_section.hpp"
 #include "plan/config/sections/vqvae_section.hpp"
@@ -99,6 +100,7 @@ struct RunConfig {
     MemorySection memory;
     OptimSection optim;
     TrainSection train;
+    TuneSection tune;
     RehearseSection rehearse;
     CheckpointSection checkpoint;
     std::map<std::string, std::string> nccl;
@@ -126,7 +128,7 @@ BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))
 BOOST_DESCRIBE_STRUCT(RunConfig, (),
                       (run, resources, slurm, ssh, model, vae, vae_loss, vqvae, text, encode, score,
-                       data, eval, bucket, parallel, batch, memory, optim, train, rehearse,
+                       data, eval, bucket, parallel, batch, memory, optim, train, tune, rehearse,
                        checkpoint, nccl, worker, faults, probe, bisect, notify, daemon, debug))
 
 }  // namespace osora::plan

@@ -35,6 +35,7 @@ constexpr std::array kSections{
     SectionRow{"memory", "What may be traded for memory."},
     SectionRow{"optim", "Optimizer.", true},
     SectionRow{"train", "Length and seed.", true},
+    SectionRow{"tune", "What a run tries while it trains."},
     SectionRow{"rehearse", "A rehearsal: the run's collectives without its model."},
     SectionRow{"checkpoint", "Checkpoints to continue from.", true},
     SectionRow{"nccl", "NCCL_* variables for every rank; a value given here always wins."},
@@ -263,6 +264,9 @@ constexpr std::array kDataRows{
     SchemaRow{.section = "train", .key = "frame_masks",
               .doc = "stdit: share of samples that each strategy gives frames as a condition.",
               .min = 0, .max = 1, .example = "{ image_head = 0.05, random = 0.05 }"},
+
+    SchemaRow{.section = "tune", .key = "progressive",
+              .doc = "Tries other micro-batches and less recomputing; keeps what is faster."},
 
     SchemaRow{.section = "rehearse", .key = "compute_s",
               .doc = "A rank's own work in a step; auto: as an earlier run, else as planned.",

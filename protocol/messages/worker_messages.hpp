@@ -58,6 +58,8 @@ struct StepMetrics {
     std::int64_t peak_allocated_bytes = 0;  // of tensors on its device, in this step
     std::int64_t reserved_bytes = 0;        // by the GPU's caching allocator; 0 on the CPU
     std::int64_t alloc_retries = 0;         // in this step: the GPU had too little, cache given up
+    int micro_batch_size = 0;               // samples of its passes; 0: not known
+    std::int64_t recomputed_blocks = 0;     // whose activations backward computed again
     std::vector<CollectiveCost> collectives;  // of this step, by class; empty for a single rank
 };
 /// The rank has done its own work of a step and is about to wait for the others.
@@ -111,7 +113,7 @@ BOOST_DESCRIBE_STRUCT(StepMetrics, (),
                       (step, bucket, step_time_s, data_wait_s, forward_s, backward_s,
                        exposed_comm_s, optimizer_s, other_s, arrival_s, loss, grad_norm, lr,
                        samples, rss_bytes, peak_allocated_bytes, reserved_bytes, alloc_retries,
-                       collectives))
+                       micro_batch_size, recomputed_blocks, collectives))
 BOOST_DESCRIBE_STRUCT(CheckpointSaved, (), (step, path, seconds, bytes))
 BOOST_DESCRIBE_STRUCT(WorkerNotice, (), (kind, severity, step, detail))
 BOOST_DESCRIBE_STRUCT(WorkerFailed, (), (exit_code, message))

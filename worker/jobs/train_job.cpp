@@ -7,6 +7,7 @@
 #include "worker/jobs/encode/check_captions.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/objectives.hpp"
+#include "worker/jobs/pass_tuner.hpp"
 #include "worker/jobs/resume.hpp"
 #include "worker/jobs/same_data.hpp"
 #include "worker/jobs/self_check.hpp"
@@ -130,9 +131,14 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
                             .stop = static_cast<std::uint64_t>(stage.steps.last)};
     OSORA_TRY(auto const source, make_step_source(data, staged, steps));
     OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks));
+    OSORA_TRY(auto const tuner,
+              PassTuner::open({staged, parts.ranks.all, parts.self.rank, parts.device, parts.agent,
+                               std::filesystem::path(staged.run_dir) / "passes" /
+                                   fmt::format("stage-{}.json", stage.index)},
+                              data));
     TrainLoop loop({staged, parts.self, parts.ranks.leads, data, parts.agent, parts.trainer,
                     *source, parts.vote, parts.device, evaluation.get(), parts.peers,
-                    parts.watch.recorder().get()});
+                    parts.watch.recorder().get(), tuner.get()});
     auto outcome = loop.run(stage.steps);
     // Before anything is taken apart, which may wait for peers again.
     if (outcome.has_error()) outcome = parts.watch.explain(outcome.error());

@@ -23,7 +23,9 @@ TrainLoop::TrainLoop(Parts parts)
     : parts_(parts),
       shortages_(parts.job, parts.self.rank, parts.device, parts.agent),
       writer_(std::filesystem::path(parts.job.run_dir) / "checkpoints",
-              std::max(1, parts.job.config.checkpoint.keep), parts.peers) {}
+              std::max(1, parts.job.config.checkpoint.keep), parts.peers) {
+    if (auto const shape = plan::sample_shape(parts.job.config)) blocks_ = shape->blocks();
+}
 
 void TrainLoop::enter(protocol::Phase phase) {
     if (parts_.flight != nullptr)
@@ -80,6 +82,7 @@ Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
     if (parts_.flight != nullptr) parts_.flight->at_step(step);
     auto const own = vote_of(parts_.agent.stop_order());
     OSORA_TRY(auto batch, parts_.source.next(step));
+    if (parts_.tuner != nullptr) parts_.tuner->prepare(batch);
     parts_.vote.begin(own, terms_of(batch));
     timed.data_wait_s = batch.data_wait_s;
     timed.bucket = batch.bucket;
@@ -89,11 +92,18 @@ Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
         timed.arrival_s = seconds_since(start);
         parts_.agent.send(protocol::Arrived{.step = step});
     };
-    batch.input.on_shortage = [&](MemoryShortage const& each) { shortages_.report(batch, each); };
+    batch.input.on_shortage = [&](MemoryShortage const& each) {
+        bool const handled = parts_.tuner != nullptr && parts_.tuner->on_shortage(batch, each);
+        if (!handled) shortages_.report(batch, each);
+    };
     make_room(batch);
     parts_.device.reset_peak();
     OSORA_TRY(timed.output, train(batch, timed));
     timed.step_time_s = seconds_since(start);
+    if (parts_.tuner != nullptr) {
+        OSORA_TRY_VOID(
+            parts_.tuner->finish(batch, timed.output, timed.step_time_s - timed.data_wait_s));
+    }
     return timed;
 }
 
@@ -121,6 +131,9 @@ void TrainLoop::report(int step, Timed const& timed) {
     metrics.reserved_bytes = parts_.device.cache().reserved_bytes;
     auto const retries = parts_.device.alloc_retries();
     metrics.alloc_retries = retries - std::exchange(alloc_retries_, retries);
+    metrics.micro_batch_size = static_cast<int>(output.micro_batch_size);
+    if (output.recompute)
+        metrics.recomputed_blocks = std::min(output.recompute->first_blocks, blocks_);
     metrics.collectives = output.collectives;
     if (auto vote = parts_.vote.cost()) metrics.collectives.push_back(std::move(*vote));
     parts_.agent.send(metrics);

@@ -4,6 +4,7 @@
 
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/evaluation.hpp"
+#include "worker/jobs/pass_tuner.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/jobs/shortage_reporter.hpp"
 #include "worker/jobs/step_source.hpp"
@@ -37,6 +38,7 @@ public:
         CheckpointPeers* peers = nullptr;  // ranks that write checkpoints together; none: rank 0
                                            // alone
         FlightRecorder* flight = nullptr;  // receives steps and phases
+        PassTuner* tuner = nullptr;        // none: passes are as planned
     };
     explicit TrainLoop(Parts parts);
 
@@ -70,6 +72,7 @@ private:
     [[nodiscard]] CheckpointState state_at(int next_step) const;
 
     Parts parts_;
+    std::int64_t blocks_ = 0;  // of the network, if it has some
     ShortageReporter shortages_;
     CheckpointWriter writer_;
     CachePolicy cache_;

@@ -16,6 +16,7 @@ struct MemoryShortage {
     std::int64_t micro_batch_size = 1;  // of the pass
     std::int64_t next = 0;              // of the bucket's passes from now on; 0: no smaller size
     bool recomputes = false;            // all activations from now on, in all buckets
+    bool goes_back = false;             // to a setting that fitted before
 };
 
 /// `can_recompute`: activations are kept, and could be recomputed. Halves the samples, rounded up;

@@ -272,7 +272,21 @@ Result<StepOutput> Trainer::attempt(StepInput const& input) {
     return output;
 }
 
-Result<void> Trainer::shrink(StepInput const& input) {
+void Trainer::use_recompute(StepInput const& input) {
+    auto const& recompute = objective_->recompute_choice();
+    if (recompute && input.recompute && !recomputes_all_) *recompute = *input.recompute;
+}
+
+Result<void> Trainer::shrink(StepInput& input) {
+    if (guarded_ && input.known) {
+        PassChoice const known = *std::exchange(input.known, std::nullopt);
+        if (input.on_shortage)
+            input.on_shortage({lacked_.value_or(""), input.micro_batch_size, known.micro_batch_size,
+                               false, true});
+        input.micro_batch_size = known.micro_batch_size;
+        input.recompute = known.recompute;
+        return {};
+    }
     auto const& recompute = objective_->recompute_choice();
     bool const can_recompute = recompute && *recompute != plan::RecomputeChoice::full();
     std::string const lacked = lacked_.value_or("");
@@ -282,7 +296,10 @@ Result<void> Trainer::shrink(StepInput const& input) {
     if (shortage.next == 0)
         return Error{Errc::out_of_memory, lacked_.value_or("another rank ran out of memory")};
     guard_.limit({input.frames, input.height, input.width}, shortage.next);
-    if (shortage.recomputes) *recompute = plan::RecomputeChoice::full();
+    if (shortage.recomputes) {
+        *recompute = plan::RecomputeChoice::full();
+        recomputes_all_ = true;
+    }
     return {};
 }
 
@@ -292,8 +309,9 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
         for (;;) {
             tried.micro_batch_size = std::min(
                 input.samples, guard_.micro_batch_size({input.frames, input.height, input.width},
-                                                       input.micro_batch_size));
-            OSORA_TRY(auto const output, attempt(tried));
+                                                       tried.micro_batch_size));
+            use_recompute(tried);
+            OSORA_TRY(auto output, attempt(tried));
             // Peers have a gradient of all samples, and have made their step.
             if (lacked_ && !output.skipped) return Error{Errc::out_of_memory, *lacked_};
             OSORA_TRY(bool const for_memory, output.skipped
@@ -304,6 +322,9 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
                 continue;
             }
             if (loss_scale_) loss_scale_ = with_step(*loss_scale_, !output.skipped);
+            output.micro_batch_size = tried.micro_batch_size;
+            if (auto const& recompute = objective_->recompute_choice())
+                output.recompute = *recompute;
             return output;
         }
     });

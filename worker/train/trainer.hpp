@@ -13,6 +13,7 @@
 #include "worker/train/memory_guard.hpp"
 #include "worker/train/objective/objective.hpp"
 #include "worker/train/optimizer.hpp"
+#include "worker/train/training_step.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -25,32 +26,6 @@
 #include <vector>
 
 namespace osora::worker {
-
-/// The samples of one step on this rank.
-struct StepInput {
-    int step = 0;
-    std::span<std::uint8_t const> pixels;  // (N, T, H, W, 3) RGB; unused if there are latents
-    at::Tensor latents;                    // (N, C, T', H', W') fp32 on the CPU, or undefined
-    at::Tensor text, text_mask, pooled;    // as MicroBatch, on the CPU; undefined: null captions
-    std::int64_t samples = 0, frames = 0, height = 0, width = 0;  // of the clips, in pixels
-    std::vector<SampleIdentity> identities;                       // N
-    std::int64_t micro_batch_size = 1;
-    std::int64_t global_samples = 1;  // of all ranks
-    /// Called when this rank's own compute is done and it begins to wait for the others.
-    std::function<void()> on_arrival;
-    /// Called when passes did not fit into memory on some rank: the step runs again, or is an error
-    /// if nothing more can be done.
-    std::function<void(MemoryShortage const&)> on_shortage;
-};
-struct StepOutput {
-    double forward_s = 0, backward_s = 0, exposed_comm_s = 0, optimizer_s = 0;
-    double loss = 0;       // mean over this rank's samples
-    double grad_norm = 0;  // before clipping
-    double lr = 0;
-    std::vector<protocol::CollectiveCost> collectives;  // of gradients; none on one rank
-    double loss_scale = 1;                              // that the gradients had; fp16 only
-    bool skipped = false;  // loss or gradient not finite on some rank: weights unchanged everywhere
-};
 
 class Trainer {
 public:
@@ -108,8 +83,11 @@ private:
     [[nodiscard]] Result<void> abandon(StepInput const& input, std::int64_t begin, bool began);
     /// Passes and update, once.
     [[nodiscard]] Result<StepOutput> attempt(StepInput const& input);
-    /// Makes passes of this size of clips smaller; an Error where that is not possible.
-    [[nodiscard]] Result<void> shrink(StepInput const& input);
+    /// Uses the step's recompute choice, unless memory ran out before.
+    void use_recompute(StepInput const& input);
+    /// Back to what fitted before, or smaller passes of this size of clips; an Error where neither
+    /// is possible.
+    [[nodiscard]] Result<void> shrink(StepInput& input);
     /// For others, in this step so far, s.
     [[nodiscard]] double waited_s() const;
     /// That of ranks which share tokens or linear layers.
@@ -130,6 +108,7 @@ private:
     bool leads_slices_ = true, leads_stage_ = true;       // bring those that are not trained
     MemoryGuard guard_;
     bool guarded_ = true;                // debug.memory_guard
+    bool recomputes_all_ = false;        // since a pass of one sample did not fit
     std::optional<std::string> lacked_;  // in the passes of this attempt: what the allocator said
     AdamW optimizer_;                    // of the pieces of this rank
     Ema ema_;

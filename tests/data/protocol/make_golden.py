@@ -104,6 +104,7 @@ STEP = dict(type="step", step=7, bucket="64x64x8", step_time_s=0.5, data_wait_s=
             backward_s=0.25, exposed_comm_s=0.0625, optimizer_s=0.03125, other_s=1e-05,
             arrival_s=0.375, loss=NAN, grad_norm=1234.5, lr=0.0001, samples=16,
             rss_bytes=3000000000, peak_allocated_bytes=12, reserved_bytes=4096, alloc_retries=2,
+            micro_batch_size=4, recomputed_blocks=2,
             collectives=[VOTE])
 FROM_WORKER = [
     dict(type="hello", protocol=1, rank=3, pid=4242, start_step=20, facts=FACTS),

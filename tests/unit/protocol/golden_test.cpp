@@ -52,6 +52,8 @@ TEST(Golden, WorkerMessages) {
     EXPECT_EQ(step.rss_bytes, 3'000'000'000);
     EXPECT_EQ(step.reserved_bytes, 4096);
     EXPECT_EQ(step.alloc_retries, 2);
+    EXPECT_EQ(step.micro_batch_size, 4);
+    EXPECT_EQ(step.recomputed_blocks, 2);
     EXPECT_EQ(step.collectives.at(0).name, "stop vote");
     EXPECT_EQ(step.collectives.at(0).exposed_s, 0.0625);
     EXPECT_EQ(std::get<WorkerHello>(from.at(0)).facts.at("odd"), "a \"quoted\" ü\n\x01");

@@ -152,9 +152,31 @@ TEST(BucketWork, MediansOfEachBucketAfterTheWarmUp) {
     EXPECT_EQ(works[0].forward_s, 1);
     EXPECT_EQ(works[0].backward_s, 2);
     EXPECT_EQ(works[0].optimizer_s, 0.5);
+    EXPECT_EQ(works[0].micro_batch_size, 0);
+    EXPECT_EQ(works[0].recomputed_blocks, -1);
     EXPECT_TRUE(bucket_work(table(0)).empty());
     steps.columns.erase("backward_s");
     EXPECT_TRUE(bucket_work(steps).empty());
+}
+
+// Passes changed after step 6: the work is that of the last ones.
+TEST(BucketWork, IsThatOfTheLastPasses) {
+    auto steps = table(10);
+    std::vector<double> forward(10, 1.0), sizes(10, 4), blocks(10, 0);
+    for (std::size_t i = 6; i < 10; ++i) {
+        forward[i] = 3;
+        sizes[i] = 2;
+        blocks[i] = 28;
+    }
+    steps.columns["forward_s"] = steps.columns["backward_s"] = constant(forward);
+    steps.columns["micro_batch_size"] = constant(sizes);
+    steps.columns["recomputed_blocks"] = constant(blocks);
+    auto const works = bucket_work(steps);
+    ASSERT_EQ(works.size(), 1u);
+    EXPECT_EQ(works[0].steps, 4);
+    EXPECT_EQ(works[0].forward_s, 3);
+    EXPECT_EQ(works[0].micro_batch_size, 2);
+    EXPECT_EQ(works[0].recomputed_blocks, 28);
 }
 
 }  // namespace

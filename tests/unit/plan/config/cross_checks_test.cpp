@@ -140,6 +140,19 @@ TEST(CrossChecks, ScoresNeedAFileAndNamesThatExist) {
         EXPECT_THAT(problems_of(run + ", " + wrong + " }"), SizeIs(1)) << wrong;
 }
 
+TEST(CrossChecks, ProgressiveTuningNeedsStepsThatMayDiffer) {
+    std::string const on = "[tune]\nprogressive = true\n";
+    EXPECT_THAT(problems_of(on), IsEmpty());
+    EXPECT_THAT(problems_of(on + "[train]\ndeterministic = true\n"),
+                ElementsAre("run.toml:2: tune.progressive = true: train.deterministic asks for the "
+                            "same bits every time, and the time that steps take would decide about "
+                            "rounding; nearest valid: false"));
+    EXPECT_THAT(problems_of(on + "[debug]\nbucket_schedule = \"original\"\n"), SizeIs(1));
+    EXPECT_THAT(problems_of(on + "[run]\njob = \"train_vqvae\"\n"),
+                testing::Contains(testing::HasSubstr(
+                    "tune.progressive = true: is used with run.job = \"train\" only")));
+}
+
 TEST(CrossChecks, Caches) {
     EXPECT_THAT(
         problems_of("run = { job = \"encode\" }"),

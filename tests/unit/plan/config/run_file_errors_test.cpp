@@ -118,9 +118,8 @@ TEST(RunFileErrors, AllAtOnceInTheOrderOfTheirLines) {
             "run.toml:5: optim.lr = -1: must be above 0 and at most 1000",
             "run.toml:6: unknown section [zzz]; sections are run, resources, slurm, ssh, "
             "model, vae, vae_loss, vqvae, text, encode, score, data, eval, bucket, parallel, "
-            "batch, "
-            "memory, optim, train, rehearse, checkpoint, nccl, worker, faults, probe, bisect, "
-            "notify, daemon, debug, stage",
+            "batch, memory, optim, train, tune, rehearse, checkpoint, nccl, worker, faults, "
+            "probe, bisect, notify, daemon, debug, stage",
             "run.toml:8: data.manifest = 3: expected a string, found an integer; write \"3\"",
             "run.toml:9: bucket[0]: resolution is missing",
             "run.toml:10: bucket[0].num_frames = 0: must be between 1 and 65536; nearest "
