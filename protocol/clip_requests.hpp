@@ -49,7 +49,7 @@ struct DamagedClip {
     int line = 0;      // of the manifest, 1-based
     std::string path;  // as in the row
     std::string kind;  // row, missing, empty, unreadable, damaged, short, size, slow,
-                       // too_large
+                       // too_large, crash
     std::string reason;
 };
 BOOST_DESCRIBE_STRUCT(DamagedClip, (), (line, path, kind, reason))

@@ -102,7 +102,7 @@ CommandSpec data_check_command() {
             "all frames. A clip cannot be used when its row cannot be read (row), its file is "
             "missing, empty, unreadable, damaged, too_large or slow (not done by the deadline),"
             " or has fewer frames than the row says (short), or another size on the screen "
-            "(size). What is listed does not depend on "
+            "(size), or when it crashes FFmpeg, twice (crash). What is listed does not depend on "
             "the number of workers. Runs in osora-clips. Exit code 1: some clips cannot be "
             "used.",
         .example =

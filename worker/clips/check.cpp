@@ -2,6 +2,7 @@
 // check.
 #include "worker/clips/check.hpp"
 
+#include "protocol/json.hpp"
 #include "worker/clips/clip_fault.hpp"
 #include "worker/clips/in_order.hpp"
 #include "worker/data/frames/decoder.hpp"
@@ -11,8 +12,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <chrono>
+#include <memory>
 #include <optional>
+#include <string>
+#include <utility>
 #include <vector>
 
 namespace osora::worker {
@@ -85,29 +91,95 @@ Result<void> check_request(protocol::ClipCheckRequest const& request) {
     return Error{Errc::invalid_input, "check: a number is out of its range"};
 }
 
+/// Checks clips one at a time, here or in a child.
+class OneByOne {
+public:
+    OneByOne(protocol::ClipCheckRequest const& request, ReaderProgram const& program,
+             std::shared_ptr<CrashCount> count)
+        : request_(request) {
+        if (program.program.empty()) return;
+        protocol::ClipCheckRequest asked = request;
+        asked.workers = 0;
+        child_.emplace(program, ClipChild::Options{.arguments = {"verify", protocol::encode(asked)},
+                                                   .deadline_s = request.deadline_s,
+                                                   .count = std::move(count)});
+    }
+
+    [[nodiscard]] Result<std::optional<ClipFault>> fault(Clip const& clip) {
+        if (!child_) return ClipChecker(clip, request_).fault();
+        auto const frames = std::to_string(clip.num_frames), height = std::to_string(clip.height),
+                   width = std::to_string(clip.width);
+        OSORA_TRY(auto answer, child_->ask({clip.path, frames, height, width}, nullptr));
+        if (answer.fault) return std::move(answer.fault);
+        if (answer.texts.empty()) return std::optional<ClipFault>();
+        if (answer.texts.size() != 2)
+            return Error{Errc::corrupt, "osora-clips is of another version"};
+        return std::optional(
+            ClipFault{.kind = std::move(answer.texts[0]), .reason = std::move(answer.texts[1])});
+    }
+
+private:
+    protocol::ClipCheckRequest const& request_;
+    std::optional<ClipChild> child_;
+};
+
+/// A clip as OneByOne sends it.
+Result<Clip> clip_of(Texts const& texts) {
+    if (texts.size() != 4) return Error{Errc::corrupt, "osora is of another version"};
+    Clip clip;
+    clip.path = texts[0];
+    std::array const numbers{&clip.num_frames, &clip.height, &clip.width};
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        std::string const& text = texts[i + 1];
+        std::from_chars(text.data(), text.data() + text.size(), *numbers[i]);
+    }
+    return clip;
+}
+
 }  // namespace
 
-Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& request) {
+Result<void> verify_clips(protocol::ClipCheckRequest const& request) {
+    OSORA_TRY_VOID(check_request(request));
+    return serve_clips([&](Texts const& texts) -> Result<Texts> {
+        OSORA_TRY(auto const clip, clip_of(texts));
+        auto fault = ClipChecker(clip, request).fault();
+        if (!fault) return Texts{};
+        return Texts{std::move(fault->kind), std::move(fault->reason)};
+    });
+}
+
+Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& request,
+                                        ReaderProgram const& program) {
     OSORA_TRY_VOID(check_request(request));
     OSORA_TRY(std::vector<ListedClip> const clips, list_clips(request.manifest, request.columns));
-    std::vector<std::optional<ClipFault>> slots(in_order_slots(request.workers));
+    auto const crashes = std::make_shared<CrashCount>();
+    std::vector<std::unique_ptr<OneByOne>> checkers;
+    for (int i = 0; i < std::max(1, request.workers); ++i)
+        checkers.push_back(std::make_unique<OneByOne>(request, program, crashes));
+    using Checked = Result<std::optional<ClipFault>>;
+    std::vector<Checked> slots(in_order_slots(request.workers), Checked(std::nullopt));
     protocol::ClipCheck answer{.mode = request.full ? "full" : "quick",
                                .checked = static_cast<std::int64_t>(clips.size()),
                                .damaged = {}};
+    Result<void> done;
     auto const make = [&](InOrderPiece const& piece) {
         ListedClip const& listed = clips[piece.index];
-        slots[piece.slot] = listed.fault.empty() ? ClipChecker(listed.clip, request).fault()
-                                                 : ClipFault{"row", listed.fault};
+        slots[piece.slot] = listed.fault.empty() ? checkers[piece.worker]->fault(listed.clip)
+                                                 : Checked(ClipFault{"row", listed.fault});
     };
     auto const take = [&](InOrderPiece const& piece) {
         ListedClip const& listed = clips[piece.index];
-        if (auto& fault = slots[piece.slot]) {
+        Checked& checked = slots[piece.slot];
+        if (checked.has_error()) {
+            done = checked.error();
+        } else if (*checked) {
             answer.damaged.push_back(
-                damaged_clip(listed.clip.line, listed.name, std::move(*fault)));
+                damaged_clip(listed.clip.line, listed.name, std::move(**checked)));
         }
-        return true;
+        return !done.has_error();
     };
     run_in_order(clips.size(), request.workers, {.make = make, .take = take});
+    if (done.has_error()) return done.error();
     return answer;
 }
 

@@ -29,6 +29,7 @@ constexpr std::string_view kUsage =
     "osora-clips: works on the clips of a manifest; osora data starts it\n"
     "usage: osora-clips bench|check|index|look|score REQUEST\n"
     "       osora-clips read REQUEST       decodes for osora-clips score and ranks of job = score\n"
+    "       osora-clips verify REQUEST     decodes for osora-clips check\n"
     "       osora-clips --version | --help\n"
     "REQUEST is a JSON object, as is the answer.\n"
     "example: osora-clips bench '{\"manifest\": \"clips.csv\", \"num_frames\": 16, "
@@ -62,11 +63,18 @@ Result<protocol::ClipScores> score_apart(protocol::ClipScoreRequest const& reque
     return score_clips(request, reader_program());
 }
 
-int read(std::string const& text) {
-    auto const request = protocol::decode<protocol::ClipScoreRequest>(text);
-    auto const done = request.has_error() ? Result<void>(request.error()) : read_clips(*request);
+Result<protocol::ClipCheck> check_apart(protocol::ClipCheckRequest const& request) {
+    return check_clips(request, reader_program());
+}
+
+/// A child that another osora-clips, or a rank, gives clips to.
+template <class Request>
+int serve(std::vector<std::string> const& arguments, Result<void> (*work)(Request const&)) {
+    auto const request = protocol::decode<Request>(arguments[1]);
+    auto const done = request.has_error() ? Result<void>(request.error()) : work(*request);
     if (!done.has_error()) return 0;
-    fmt::print(stderr, "osora-clips read: {}\n", printable(done.error().message, "\n\t"));
+    fmt::print(stderr, "osora-clips {}: {}\n", arguments[0],
+               printable(done.error().message, "\n\t"));
     return exit_code_of(done.error());
 }
 
@@ -81,11 +89,12 @@ int run(std::vector<std::string> const& arguments) {
     }
     silence_ffmpeg();  // problems of clips are in the answer
     if (arguments.size() == 2 && arguments[0] == "bench") return answer(arguments[1], bench_clips);
-    if (arguments.size() == 2 && arguments[0] == "check") return answer(arguments[1], check_clips);
+    if (arguments.size() == 2 && arguments[0] == "check") return answer(arguments[1], check_apart);
     if (arguments.size() == 2 && arguments[0] == "index") return answer(arguments[1], index_clips);
     if (arguments.size() == 2 && arguments[0] == "look") return answer(arguments[1], look_clips);
     if (arguments.size() == 2 && arguments[0] == "score") return answer(arguments[1], score_apart);
-    if (arguments.size() == 2 && arguments[0] == "read") return read(arguments[1]);
+    if (arguments.size() == 2 && arguments[0] == "read") return serve(arguments, read_clips);
+    if (arguments.size() == 2 && arguments[0] == "verify") return serve(arguments, verify_clips);
     fmt::print(stderr, "{}", kUsage);
     return protocol::kExitConfiguration;
 }

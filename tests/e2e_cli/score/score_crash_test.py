@@ -15,12 +15,12 @@ from run_kit import BIN
 
 SKIPPED = 77
 GOOD = [f"good {i}.mp4" for i in range(6)]
-# Passes messages between osora and osora-clips read; notes each clip in `log`. once.mp4 crashes it
-# the first time.
+# Passes messages between osora and osora-clips read or verify; notes each clip in `log`. once.mp4
+# crashes it the first time.
 CLIPS = """#!{python}
 import os, pathlib, resource, signal, socket, struct, subprocess, sys
 clips, folder = {clips!r}, pathlib.Path({folder!r})
-if sys.argv[1] != "read":
+if sys.argv[1] not in ("read", "verify"):
     os.execv(clips, [clips, *sys.argv[1:]])
 def take(stream, size):
     data = b""
@@ -127,6 +127,22 @@ def check_data_score(folder, names):
     assert tries(folder) == {**dict.fromkeys(names, 1), "crash.mp4": 2, "once.mp4": 2}
 
 
+def check_data_check(folder, names):
+    """The clip that crashes FFmpeg is named, all others are checked once, by any workers."""
+    for workers in ("1", "3"):
+        said = osora(folder, "data", "check", "--manifest", "clips.csv", "--workers", workers,
+                     "--json", code=1)
+        check = json.loads(said)
+        assert check["checked"] == len(names), check
+        assert check["damaged"] == [
+            {"line": 5, "path": "crash.mp4", "kind": "crash",
+             "reason": SIGNAL.removeprefix("crash: ")}], check
+        assert tries(folder) == {**dict.fromkeys(names, 1), "crash.mp4": 2, "once.mp4": 2}
+    said = osora(folder, "data", "check", "--manifest", "all.csv", code=1)
+    assert "clips ended the process that decodes them" in said, said
+    (folder / "log").unlink()
+
+
 def check_run(folder, names):
     (folder / "score.toml").write_text(RUN_FILE.format(output="run.csv", manifest="clips.csv"))
     osora(folder, "submit", "score.toml")
@@ -160,6 +176,7 @@ def main():
         folder = pathlib.Path(name)
         names = make_scene(folder)
         check_data_score(folder, names)
+        check_data_check(folder, names)
         check_run(folder, names)
         check_too_many(folder)
 

@@ -6,9 +6,8 @@
 
 namespace osora::worker {
 
-/// Decodes the clips that come in on descriptor 0, a path each, and answers on 1, until the other
-/// end closes. Ignores the signals by which a scheduler ends a job: the parent decides. Errors:
-/// invalid_input (the request, text without Tesseract), io.
+/// Decodes a clip for each path that it is given (serve_clips). Errors: invalid_input (the request,
+/// text without Tesseract), io.
 [[nodiscard]] Result<void> read_clips(protocol::ClipScoreRequest const& request);
 
 }  // namespace osora::worker
