@@ -4,6 +4,7 @@
 
 #include "base/files/files.hpp"
 #include "base/text/utf8.hpp"
+#include "protocol/json.hpp"
 #include "worker/clips/clip_fault.hpp"
 #include "worker/clips/in_order.hpp"
 #include "worker/clips/index_file.hpp"
@@ -18,7 +19,11 @@
 #include <algorithm>
 #include <chrono>
 #include <ctime>
+#include <memory>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace osora::worker {
 namespace {
@@ -111,32 +116,86 @@ struct IndexedClip {
     protocol::ClipIndexRow const* kept = nullptr;  // of the index
 };
 
-IndexedClip look_at(ListedClip const& listed, IndexRows const& had, double deadline_s) {
-    IndexedClip made;
-    if (!listed.fault.empty()) {
-        made.fault = {.kind = "row", .reason = listed.fault};
-        return made;
-    }
-    std::string const& path = listed.clip.path;
+/// Size and modification time that tell whether a file has changed.
+struct FileStamp {
+    std::int64_t size_bytes = 0, mtime_ns = 0;
+};
+std::optional<FileStamp> stamp_of(std::string const& path) {
     struct stat info {};
-    bool const exists = ::stat(path.c_str(), &info) == 0;  // otherwise the survey says why
-    std::int64_t const mtime_ns = info.st_mtim.tv_sec * 1'000'000'000ll + info.st_mtim.tv_nsec;
-    auto const found = had.find(path);
-    if (exists && found != had.end() && found->second.size_bytes == info.st_size &&
-        found->second.mtime_ns == mtime_ns) {
-        made.kept = &found->second;
-        return made;
-    }
+    if (::stat(path.c_str(), &info) != 0) return std::nullopt;
+    return FileStamp{info.st_size, info.st_mtim.tv_sec * 1'000'000'000ll + info.st_mtim.tv_nsec};
+}
+
+/// Reads one clip; what is wrong with it is its fault.
+IndexedClip survey_clip(std::string const& path, double deadline_s) {
+    IndexedClip made;
     auto const survey = ClipDecoder({.deadline_s = deadline_s}).survey(path);
     if (survey.has_error()) {
         made.fault = fault_of(survey.error(), path, deadline_s);
-        return made;
+    } else {
+        made.read = row_of(*survey, path, deadline_s);
     }
-    made.read = row_of(*survey, path, deadline_s);
-    made.read.size_bytes = info.st_size;  // of before: a file that grows is read again
-    made.read.mtime_ns = mtime_ns;
     return made;
 }
+
+/// Reads clips one at a time, here or in a child.
+class Surveyor {
+public:
+    Surveyor(protocol::ClipIndexRequest const& request, ReaderProgram const& program,
+             std::shared_ptr<CrashCount> count)
+        : deadline_s_(request.deadline_s) {
+        if (program.program.empty()) return;
+        protocol::ClipIndexRequest asked;
+        asked.deadline_s = deadline_s_;
+        child_.emplace(program, ClipChild::Options{.arguments = {"survey", protocol::encode(asked)},
+                                                   .deadline_s = deadline_s_,
+                                                   .count = std::move(count)});
+    }
+
+    [[nodiscard]] Result<IndexedClip> look_at(ListedClip const& listed, IndexRows const& had) {
+        IndexedClip made;
+        if (!listed.fault.empty()) {
+            made.fault = {.kind = "row", .reason = listed.fault};
+            return made;
+        }
+        std::string const& path = listed.clip.path;
+        auto const stamp = stamp_of(path);  // none: the survey says why
+        auto const found = had.find(path);
+        if (stamp && found != had.end() && found->second.size_bytes == stamp->size_bytes &&
+            found->second.mtime_ns == stamp->mtime_ns) {
+            made.kept = &found->second;
+            return made;
+        }
+        OSORA_TRY(made, survey(path));
+        // Of before: a file that grows is read again.
+        if (stamp) {
+            made.read.size_bytes = stamp->size_bytes;
+            made.read.mtime_ns = stamp->mtime_ns;
+        }
+        return made;
+    }
+
+private:
+    [[nodiscard]] Result<IndexedClip> survey(std::string const& path) {
+        if (!child_) return survey_clip(path, deadline_s_);
+        OSORA_TRY(auto answer, child_->ask({path}, nullptr));
+        IndexedClip made;
+        if (answer.fault) {
+            made.fault = std::move(answer.fault);
+        } else if (answer.texts.size() == 1) {
+            OSORA_TRY(made.read, protocol::decode<protocol::ClipIndexRow>(answer.texts[0]));
+            made.read.path = path;  // may not be UTF-8
+        } else if (answer.texts.size() == 2) {
+            made.fault = {.kind = std::move(answer.texts[0]), .reason = std::move(answer.texts[1])};
+        } else {
+            return Error{Errc::corrupt, "osora-clips is of another version"};
+        }
+        return made;
+    }
+
+    double deadline_s_;
+    std::optional<ClipChild> child_;
+};
 
 /// "path" for a list in the folder of `out`: as written if that names the same file there.
 class OutputPaths {
@@ -208,7 +267,17 @@ private:
 
 }  // namespace
 
-Result<protocol::ClipIndex> index_clips(protocol::ClipIndexRequest const& request) {
+Result<void> survey_clips(protocol::ClipIndexRequest const& request) {
+    return serve_clips([&](Texts const& texts) -> Result<Texts> {
+        auto made = survey_clip(texts.front(), request.deadline_s);
+        if (made.fault) return Texts{std::move(made.fault->kind), std::move(made.fault->reason)};
+        made.read.path.clear();
+        return Texts{protocol::encode(made.read)};
+    });
+}
+
+Result<protocol::ClipIndex> index_clips(protocol::ClipIndexRequest const& request,
+                                        ReaderProgram const& program) {
     OSORA_TRY_VOID(check_index_request(request));
     auto const begin = IndexClock::now();
     OSORA_TRY(auto const clips, list_clips(request.manifest, request.columns));
@@ -231,14 +300,21 @@ Result<protocol::ClipIndex> index_clips(protocol::ClipIndexRequest const& reques
     IndexTaker taker(index, out, answer);
     OutputPaths const paths(request.manifest, request.out);
     ClipProgress progress(request.progress, answer.rows);
-    std::vector<IndexedClip> slots(in_order_slots(request.workers));
+    auto const crashes = std::make_shared<CrashCount>();
+    std::vector<std::unique_ptr<Surveyor>> surveyors;
+    for (int i = 0; i < std::max(1, request.workers); ++i)
+        surveyors.push_back(std::make_unique<Surveyor>(request, program, crashes));
+    std::vector<Result<IndexedClip>> slots(in_order_slots(request.workers),
+                                           Result<IndexedClip>(IndexedClip{}));
     Result<void> done;
     auto const make = [&](InOrderPiece const& piece) {
-        slots[piece.slot] = look_at(clips[piece.index], index.had().rows, request.deadline_s);
+        slots[piece.slot] = surveyors[piece.worker]->look_at(clips[piece.index], index.had().rows);
     };
     auto const take = [&](InOrderPiece const& piece) {
         ListedClip const& listed = clips[piece.index];
-        done = taker.take(listed, slots[piece.slot], paths.path_of(listed));
+        auto& made = slots[piece.slot];
+        done = made.has_error() ? Result<void>(made.error())
+                                : taker.take(listed, *made, paths.path_of(listed));
         progress.step(static_cast<std::int64_t>(piece.index) + 1);
         return done.has_value();
     };

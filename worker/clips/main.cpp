@@ -30,6 +30,7 @@ constexpr std::string_view kUsage =
     "usage: osora-clips bench|check|index|look|score REQUEST\n"
     "       osora-clips read REQUEST       decodes for osora-clips score and ranks of job = score\n"
     "       osora-clips verify REQUEST     decodes for osora-clips check\n"
+    "       osora-clips survey REQUEST     reads for osora-clips index\n"
     "       osora-clips --version | --help\n"
     "REQUEST is a JSON object, as is the answer.\n"
     "example: osora-clips bench '{\"manifest\": \"clips.csv\", \"num_frames\": 16, "
@@ -67,6 +68,10 @@ Result<protocol::ClipCheck> check_apart(protocol::ClipCheckRequest const& reques
     return check_clips(request, reader_program());
 }
 
+Result<protocol::ClipIndex> index_apart(protocol::ClipIndexRequest const& request) {
+    return index_clips(request, reader_program());
+}
+
 /// A child that another osora-clips, or a rank, gives clips to.
 template <class Request>
 int serve(std::vector<std::string> const& arguments, Result<void> (*work)(Request const&)) {
@@ -90,11 +95,12 @@ int run(std::vector<std::string> const& arguments) {
     silence_ffmpeg();  // problems of clips are in the answer
     if (arguments.size() == 2 && arguments[0] == "bench") return answer(arguments[1], bench_clips);
     if (arguments.size() == 2 && arguments[0] == "check") return answer(arguments[1], check_apart);
-    if (arguments.size() == 2 && arguments[0] == "index") return answer(arguments[1], index_clips);
+    if (arguments.size() == 2 && arguments[0] == "index") return answer(arguments[1], index_apart);
     if (arguments.size() == 2 && arguments[0] == "look") return answer(arguments[1], look_clips);
     if (arguments.size() == 2 && arguments[0] == "score") return answer(arguments[1], score_apart);
     if (arguments.size() == 2 && arguments[0] == "read") return serve(arguments, read_clips);
     if (arguments.size() == 2 && arguments[0] == "verify") return serve(arguments, verify_clips);
+    if (arguments.size() == 2 && arguments[0] == "survey") return serve(arguments, survey_clips);
     fmt::print(stderr, "{}", kUsage);
     return protocol::kExitConfiguration;
 }

@@ -15,12 +15,12 @@ from run_kit import BIN
 
 SKIPPED = 77
 GOOD = [f"good {i}.mp4" for i in range(6)]
-# Passes messages between osora and osora-clips read or verify; notes each clip in `log`. once.mp4
-# crashes it the first time.
+# Passes messages between osora and osora-clips read, verify or survey; notes each clip in `log`.
+# once.mp4 crashes it the first time.
 CLIPS = """#!{python}
 import os, pathlib, resource, signal, socket, struct, subprocess, sys
 clips, folder = {clips!r}, pathlib.Path({folder!r})
-if sys.argv[1] not in ("read", "verify"):
+if sys.argv[1] not in ("read", "verify", "survey"):
     os.execv(clips, [clips, *sys.argv[1:]])
 def take(stream, size):
     data = b""
@@ -103,7 +103,7 @@ def tries(folder):
     """How often each clip was decoded since the last call."""
     counts = collections.Counter((folder / "log").read_text().splitlines())
     for name in ("log", "crashed once"):
-        (folder / name).unlink()
+        (folder / name).unlink(missing_ok=True)
     return counts
 
 
@@ -143,6 +143,19 @@ def check_data_check(folder, names):
     (folder / "log").unlink()
 
 
+def check_data_index(folder, names):
+    """The same of an index; only the clip that crashed is read again the next time."""
+    index = ("data", "index", "--manifest", "clips.csv", "--index", "clips.index", "--workers", "2")
+    found = json.loads(osora(folder, *index, "--json", code=1))
+    assert found["read"] == len(names) - 1, found
+    assert [(each["path"], each["kind"]) for each in found["failures"]] == [("crash.mp4", "crash")]
+    assert tries(folder) == {**dict.fromkeys(names, 1), "crash.mp4": 2, "once.mp4": 2}
+    rows = [json.loads(line) for line in (folder / "clips.index").read_text().splitlines()[1:]]
+    assert len(rows) == len(names) - 1, rows
+    osora(folder, *index, code=1)
+    assert tries(folder) == {"crash.mp4": 2}
+
+
 def check_run(folder, names):
     (folder / "score.toml").write_text(RUN_FILE.format(output="run.csv", manifest="clips.csv"))
     osora(folder, "submit", "score.toml")
@@ -177,6 +190,7 @@ def main():
         names = make_scene(folder)
         check_data_score(folder, names)
         check_data_check(folder, names)
+        check_data_index(folder, names)
         check_run(folder, names)
         check_too_many(folder)
 
