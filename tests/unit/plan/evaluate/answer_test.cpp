@@ -1,5 +1,11 @@
 // Lines in, lines out, as scripts read them (docs/contract.md section 5).
+#include "base/files/files.hpp"
 #include "tests/unit/plan/evaluate/rows_kit.hpp"
+
+#include <cstdint>
+#include <map>
+#include <sstream>
+#include <string>
 
 namespace osora::plan {
 namespace {
@@ -23,6 +29,21 @@ TEST(EvaluateLine, AnswersWithTimePartsAndMemory) {
     }
     EXPECT_GT(answer.at("peak_memory_gib").to_number<double>(), 0);
     EXPECT_TRUE(answer.at("fits").as_bool());
+}
+
+// Open-Sora issue 480: STDiT-XL/2, 2.65 s on one GPU, from which these rows start.
+TEST(EvaluateLine, TheExampleOfTheGuidePredictsWhatWasReported) {
+    auto const rows = read_file(OSORA_SOURCE_DIR "/examples/growing.jsonl");
+    ASSERT_TRUE(rows.has_value());
+    std::istringstream lines(*rows);
+    std::map<std::int64_t, double> predicted_s;
+    for (std::string line; std::getline(lines, line);) {
+        auto const answer = answer_of(line);
+        predicted_s[answer.at("id").as_int64()] = answer.at("step_time_s").to_number<double>();
+    }
+    ASSERT_EQ(predicted_s.size(), 2u);
+    EXPECT_NEAR(predicted_s[8], 2.75, 0.05 * 2.75);
+    EXPECT_NEAR(predicted_s[64], 3.50, 0.05 * 3.50);
 }
 
 TEST(EvaluateLine, IdsComeBackAsTheyWere) {
