@@ -2,7 +2,6 @@
 of the test, and waiting."""
 import os
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -58,25 +57,3 @@ def eventually(condition, what):
             return found
         time.sleep(0.05)
     raise AssertionError(f"not within {PATIENCE_S} s: {what}")
-
-
-def kill_scoring_rank(program):
-    """Writes `program`, in place of osora-worker: rank 1 of the first attempt of a score run is
-    killed when it has rows."""
-    program.write_text(f"""#!{sys.executable}
-import os, signal, sys, time
-worker = {str(BIN / "osora-worker")!r}
-if os.environ["RANK"] != "1" or os.environ["OSORA_ATTEMPT"] != "0":
-    os.execv(worker, [worker, *sys.argv[1:]])
-parent = os.getpid()
-child = os.fork()
-if child == 0:  # ends with the rank
-    rows = os.environ["OSORA_RUN_DIR"] + "/score/0-1.rows"
-    while os.getppid() == parent:
-        if os.path.exists(rows) and os.path.getsize(rows) > 300:
-            os.kill(parent, signal.SIGKILL)
-        time.sleep(0.001)
-    os._exit(0)
-os.execv(worker, [worker, *sys.argv[1:]])
-""")
-    program.chmod(0o755)

@@ -131,7 +131,7 @@ void TrainLoop::report(int step, Timed const& timed) {
     metrics.reserved_bytes = parts_.device.cache().reserved_bytes;
     auto const retries = parts_.device.alloc_retries();
     metrics.alloc_retries = retries - std::exchange(alloc_retries_, retries);
-    metrics.micro_batch_size = static_cast<int>(output.micro_batch_size);
+    metrics.micro_batch_size = output.micro_batch_size;
     if (output.recompute)
         metrics.recomputed_blocks = std::min(output.recompute->first_blocks, blocks_);
     metrics.collectives = output.collectives;

@@ -10,34 +10,15 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import clips_proxy
 import run_kit
 from run_kit import BIN
 
 SKIPPED = 77
 GOOD = [f"good {i}.mp4" for i in range(6)]
-# Passes messages between osora and osora-clips read, verify or survey; notes each clip in `log`.
-# once.mp4 crashes it the first time.
-CLIPS = """#!{python}
-import os, pathlib, resource, signal, socket, struct, subprocess, sys
-clips, folder = {clips!r}, pathlib.Path({folder!r})
-if sys.argv[1] not in ("read", "verify", "survey"):
-    os.execv(clips, [clips, *sys.argv[1:]])
-def take(stream, size):
-    data = b""
-    while len(data) < size:
-        part = stream.recv(size - len(data))
-        if not part:
-            sys.exit(0)
-        data += part
-    return data
-def message(stream):
-    head = take(stream, 8)
-    data, texts = head, []
-    for _ in range(struct.unpack("=Q", head)[0]):
-        size = take(stream, 8)
-        texts.append(take(stream, struct.unpack("=Q", size)[0]))
-        data += size + texts[-1]
-    return data, texts
+# Notes each clip in `log`. once.mp4 crashes the child the first time.
+HOOK = """
+folder = pathlib.Path({folder!r})
 def crashes(name):
     if name.startswith("crash"):
         return True
@@ -46,21 +27,12 @@ def crashes(name):
         return False
     mark.write_text("")
     return True
-osora = socket.socket(fileno=0)
-ours, theirs = socket.socketpair()
-subprocess.Popen([clips, *sys.argv[1:]], stdin=theirs, stdout=theirs)
-theirs.close()
-osora.sendall(message(ours)[0])
-while True:
-    data, texts = message(osora)
-    name = os.path.basename(os.fsdecode(texts[0]))
+def before(name, number):
     with open(folder / "log", "a") as log:
         log.write(name + "\\n")
     if crashes(name):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.kill(os.getpid(), signal.SIGSEGV)
-    ours.sendall(data)
-    osora.sendall(message(ours)[0])
 """
 RUN_FILE = """
 [run]
@@ -80,9 +52,7 @@ SIGNAL = "crash: twice, the process that decoded it was killed by signal 11 (Seg
 
 
 def make_scene(folder):
-    (folder / "clips").write_text(CLIPS.format(python=sys.executable, folder=str(folder),
-                                               clips=str(BIN / "osora-clips")))
-    (folder / "clips").chmod(0o755)
+    clips_proxy.write_proxy(folder / "clips", HOOK.format(folder=str(folder)))
     names = [*GOOD[:3], "crash.mp4", "once.mp4", *GOOD[3:]]
     for i, name in enumerate(names):
         subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i",

@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import clips_proxy
 import run_kit
 from run_kit import BIN, SOURCE
 
@@ -256,7 +257,7 @@ def check_runs(folder):
     said = osora(folder, "history", "sql",
                  "SELECT value FROM fp_item WHERE key='aesthetic_model'")
     assert f"sha256 {hash_of(folder / 'aesthetic.pt')}, cpu" in said, said
-    run_kit.kill_scoring_rank(folder / "worker")
+    clips_proxy.kill_scoring_rank(folder / "worker")
     write_run(folder, 2, "killed.csv")
     osora(folder, "submit", "score.toml")
     assert (folder / "killed.csv").read_bytes() == wanted

@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+import clips_proxy
 import run_kit
 from run_kit import BIN
 
@@ -74,7 +75,7 @@ def check_same_file(folder):
         assert "14/14 clips" in said, said
         assert (folder / f"of {ranks}.csv").read_bytes() == wanted
     check_report(json.loads(osora(folder, "report", "2", "--json")))
-    run_kit.kill_scoring_rank(folder / "worker")
+    clips_proxy.kill_scoring_rank(folder / "worker")
     write_run(folder, 2, "killed.csv")
     osora(folder, "submit", "score.toml")
     (folder / "worker").unlink()

@@ -42,7 +42,7 @@ TEST(MetricReducer, AStepIsCompleteWhenEveryRankHasReportedIt) {
     EXPECT_EQ(loss.max, std::vector{1.5});
     EXPECT_EQ(loss.argmax, std::vector{5});
     EXPECT_EQ(chunk->columns.at("rss_bytes").max, std::vector{11000.0});
-    EXPECT_EQ(chunk->columns.size(), 15u);
+    EXPECT_EQ(chunk->columns.size(), 17u);
     EXPECT_FALSE(reducer.take().has_value());
     EXPECT_TRUE(reducer.take(true).has_value()) << "the part of step 11 at the end";
 }
