@@ -30,7 +30,10 @@ Result<plan::ConfigRequest> rehearsal_request(Context const& context, Arguments 
                                  "knows; valid: train, rehearse",
                                  job)};
     }
-    request.sets.push_back("run.job=rehearse");
+    // Keys of training that a rehearsal has no use for.
+    for (char const* const set :
+         {"run.job=rehearse", "train.self_check=false", "tune.progressive=false"})
+        request.sets.emplace_back(set);
     request.sets.push_back("run.name=" + rehearsal_series(resolved.config.run.name));
     request.sets.push_back(fmt::format("train.steps={}", steps.value_or(kRehearsalSteps)));
     if (nodes) request.sets.push_back(fmt::format("resources.nodes={}", *nodes));

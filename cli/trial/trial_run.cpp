@@ -13,9 +13,11 @@ namespace osora::cli {
 
 std::vector<std::string> trial_settings(std::string const& job, std::string const& series,
                                         int steps) {
-    return {"run.job=" + job,        "run.name=" + series,     fmt::format("train.steps={}", steps),
-            "checkpoint.every=0",    "checkpoint.resume=none", "probe.before_start=never",
-            "faults.max_restarts=0", "notify.on=[]",           "daemon.metrics=\"\""};
+    return {
+        "run.job=" + job,         "run.name=" + series,     fmt::format("train.steps={}", steps),
+        "checkpoint.every=0",     "checkpoint.resume=none", "probe.before_start=never",
+        "faults.max_restarts=0",  "notify.on=[]",           "daemon.metrics=\"\"",
+        "train.self_check=false", "tune.progressive=false"};
 }
 
 namespace {

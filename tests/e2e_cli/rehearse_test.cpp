@@ -36,7 +36,9 @@ TEST_F(Rehearse, EndsWithTheStepAndKeepsASeparateSeries) {
 
 TEST_F(Rehearse, OneJsonObjectForScripts) {
     write_run_file(40);
-    auto const ended = osora({"rehearse", "run.toml", "--steps", "10", "--json"});
+    // With keys that only a training run takes.
+    auto const ended = osora({"rehearse", "run.toml", "--steps", "10", "--json", "--set",
+                              "train.self_check=true", "--set", "tune.progressive=true"});
     EXPECT_EQ(ended.code, 0) << ended.err;
     auto const answer = protocol::parse_json(ended.out);
     ASSERT_TRUE(answer.has_value()) << ended.out;
