@@ -3,9 +3,9 @@
 #include "worker/memory/counted_allocator.hpp"
 #include "worker/parallel/flight/flight_recorder.hpp"
 #include "worker/parallel/on_any_rank.hpp"
+#include "worker/train/exchange_options.hpp"
 #include "worker/train/learning_rate.hpp"
 #include "worker/train/pass_order.hpp"
-#include "worker/train/precision.hpp"
 #include "worker/train/step_boundary.hpp"
 #include "worker/train/video_tensor.hpp"
 
@@ -60,11 +60,6 @@ LearningRate learning_rate_rule(plan::OptimSection const& optim, plan::StepSpan 
             .schedule = schedule};
 }
 
-std::optional<at::ScalarType> reduce_type(std::string const& dtype) {
-    if (dtype.empty()) return {};  // of a plan of an older version
-    return scalar_type_of(dtype);
-}
-
 }  // namespace
 
 Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objective,
@@ -76,12 +71,7 @@ Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objectiv
       frozen_(job.plan.chosen.offload_frozen
                   ? std::make_unique<FrozenBlocks>(objective_->parameters())
                   : nullptr),
-      ranks_(make_data_parallel(
-          objective_->parameters(), groups,
-          {.zero_stage = job.plan.chosen.zero_stage,
-           .bucket_mib = static_cast<double>(job.plan.chosen.grad_bucket_mib),
-           .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap),
-           .reduce_type = reduce_type(job.plan.chosen.reduce_dtype)})),
+      ranks_(make_data_parallel(objective_->parameters(), groups, exchange_options(job))),
       group_(groups.all),
       optimizer_(values_of(ranks_->pieces()), adamw_config(optim_)),
       ema_(optimizer_.values(), optim_.ema_decay) {

@@ -1,16 +1,15 @@
-// Executes a RehearsalPlan on this rank: gradients are zeros, compute is a busy loop on the rank's
-// cores (CPU) or a sleep (GPU) until the planned time.
+// A step of training with a RehearsedNetwork: the trainer's order, its classes for collectives, and
+// no model.
 #pragma once
 
 #include "base/result.hpp"
-#include "worker/jobs/rehearse/rehearsal_plan.hpp"
-#include "worker/parallel/device.hpp"
-#include "worker/parallel/step_collectives.hpp"
-
-#include <ATen/core/Tensor.h>
+#include "plan/rehearsal.hpp"
+#include "worker/jobs/rehearse/rehearsed_network.hpp"
+#include "worker/parallel/rank_groups.hpp"
+#include "worker/parallel/sharding/data_parallel.hpp"
 
 #include <functional>
-#include <optional>
+#include <memory>
 #include <vector>
 
 namespace osora::worker {
@@ -20,12 +19,18 @@ struct RehearsedStep {
     std::vector<protocol::CollectiveCost> collectives;  // of gradients; none on one rank
 };
 
+struct RehearsalOptions {
+    DataParallelOptions ranks = {};
+    at::ScalarType type = at::kFloat;  // of weights
+    OwnWork work = {};
+    Device device = {};
+};
+
 class RehearsalStep {
 public:
-    /// `threads`: number that the compute keeps busy; 0: it sleeps, as a GPU's leaves the CPU
-    /// idle.
-    RehearsalStep(RehearsalPlan plan, std::optional<Group> group, Device const& device,
-                  int threads);
+    /// `trained`: see RehearsedNetwork.
+    RehearsalStep(Parameters const& trained, RankGroups const& groups,
+                  RehearsalOptions const& options);
 
     /// unreachable if a peer failed; the group is unusable after that. Calls `on_arrival` when the
     /// compute is done.
@@ -37,13 +42,13 @@ public:
     void work_for(double seconds) const;
 
 private:
-    struct Player;
+    [[nodiscard]] Result<RehearsedStep> step(plan::BucketCompute const& compute,
+                                             int grad_accum_steps,
+                                             std::function<void()> const& on_arrival);
 
-    RehearsalPlan plan_;
-    std::optional<StepCollectives> collectives_;  // nullopt: one rank
-    Device device_;
-    int threads_;
-    std::vector<at::Tensor> buckets_;
+    RehearsalOptions options_;
+    std::unique_ptr<RehearsedNetwork> network_;
+    std::unique_ptr<DataParallel> ranks_;
 };
 
 }  // namespace osora::worker

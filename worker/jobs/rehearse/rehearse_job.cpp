@@ -1,4 +1,3 @@
-// The parameters come from a model on the meta device: names and shapes, no memory.
 #include "worker/jobs/rehearse/rehearse_job.hpp"
 
 #include "base/env.hpp"
@@ -7,6 +6,8 @@
 #include "worker/jobs/rehearse/rehearsal_step.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/model/network_parameters.hpp"
+#include "worker/train/exchange_options.hpp"
+#include "worker/train/trainable.hpp"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -21,31 +22,29 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-Result<void> check_rehearsal(plan::WorkerJob const& job, RankEnvironment const& self) {
+Result<void> check_rehearsal(plan::WorkerJob const& job) {
     auto const& chosen = job.plan.chosen;
-    if (chosen.dp_size != self.world_size) {
-        return Error{Errc::invalid_input, fmt::format("the plan is for {} ranks, WORLD_SIZE is {}",
-                                                      chosen.dp_size, self.world_size)};
-    }
     if (chosen.buckets.empty() || job.rehearsal.size() != chosen.buckets.size()) {
         return Error{Errc::invalid_input,
                      fmt::format("the plan has {} buckets, the rehearsal times of {}",
                                  chosen.buckets.size(), job.rehearsal.size())};
     }
+    if (chosen.tp_size * chosen.sp_size * chosen.pp_size > 1) {
+        return Error{
+            Errc::invalid_input,
+            "a rehearsal has no layers and tokens that ranks could share: tp_size, sp_size "
+            "and pp_size are 1"};
+    }
     return {};
 }
 
-Result<RehearsalPlan> plan_of(plan::WorkerJob const& job, int world_size) {
+/// Names and shapes of what the run trains; no memory.
+Result<Parameters> trained_parameters(plan::WorkerJob const& job) {
     OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
-    OSORA_TRY(auto const parameters, network_parameters(shape));
-    std::vector<ParameterSize> sizes;
-    for (auto const& each : parameters.all()) {
-        if (each.kind == TensorKind::trainable) sizes.push_back({each.name, each.tensor.numel()});
-    }
-    return make_rehearsal_plan(
-        sizes, {.world_size = world_size,
-                .grad_bucket_mib = static_cast<double>(job.plan.chosen.grad_bucket_mib),
-                .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap)});
+    OSORA_TRY(auto parameters, network_parameters(shape));
+    OSORA_TRY_VOID(choose_trainable(parameters, job.config.optim,
+                                    static_cast<std::uint64_t>(job.config.train.seed)));
+    return parameters;
 }
 
 /// Which bucket of the run file a step trains on, and what workers call it.
@@ -160,24 +159,26 @@ private:
 
 Result<TrainOutcome> run_rehearse_job(plan::WorkerJob const& job, RankEnvironment const& self,
                                       AgentLink& agent) {
-    OSORA_TRY_VOID(check_rehearsal(job, self));
+    OSORA_TRY_VOID(check_rehearsal(job));
     int const threads = std::max(1, job.plan.chosen.threads_per_rank);
     at::set_num_threads(threads);
     agent.send(protocol::PhaseChanged{.phase = protocol::Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
-    OSORA_TRY(auto const group, join_ranks(self, device, waiting_of(job)));
-    OSORA_TRY(auto plan, plan_of(job, self.world_size));
+    OSORA_TRY(auto const ranks, join_train_ranks(self, device, job.plan.chosen, waiting_of(job)));
+    OSORA_TRY(auto const trained, trained_parameters(job));
     OSORA_TRY(auto const buckets, Buckets::open(job));
-    auto facts = process_facts(device);
-    facts["collectives"] = std::to_string(plan.bucket_items.size());
     std::string const& own_work = job.config.rehearse.own_work;
     bool const sleeps = own_work == "sleep" || (own_work == "auto" && device.is_gpu());
-    RehearsalStep step(std::move(plan), group, device, sleeps ? 0 : threads);
+    RehearsalStep step(trained, ranks,
+                       {.ranks = exchange_options(job),
+                        .type = scalar_type_of(job.plan.chosen.precision),
+                        .work = {.threads = sleeps ? 0 : threads},
+                        .device = device});
     agent.send(protocol::WorkerHello{.rank = self.rank,
                                      .pid = static_cast<int>(::getpid()),
                                      .start_step = 0,
-                                     .facts = std::move(facts)});
-    StopVote vote(group);
+                                     .facts = process_facts(device)});
+    StopVote vote(ranks.all);
     return RehearseLoop({job, self, agent, buckets, step, vote, device}).run();
 }
 

@@ -6,6 +6,8 @@
 #include "worker/jobs/objectives.hpp"
 #include "worker/model/stdit/stdit3.hpp"
 #include "worker/parallel/stop_vote.hpp"
+#include "worker/train/exchange_options.hpp"
+#include "worker/train/trainable.hpp"
 #include "worker/train/trainer.hpp"
 
 #include <ATen/Parallel.h>
@@ -22,11 +24,26 @@ using Costs = std::vector<protocol::CollectiveCost>;
 
 constexpr int kSteps = 2;
 
-plan::WorkerJob job_with(std::string const& collectives, bool overlap) {
+/// What of a run decides its collectives.
+struct Case {
+    std::string name;
+    std::string collectives = "bucketed";
+    bool overlap = true;
+    int zero_stage = 0;
+    std::string precision = "fp32", reduce_dtype = "";
+    int lora_rank = 0;
+};
+
+plan::WorkerJob job_of(Case const& wanted) {
     plan::WorkerJob job;
-    job.config.debug.collectives = collectives;
-    job.config.parallel.overlap = overlap;
+    job.config.debug.collectives = wanted.collectives;
+    job.config.parallel.overlap = wanted.overlap;
+    job.config.optim.lora_rank = wanted.lora_rank;
+    job.plan.chosen.dp_size = 2;
     job.plan.chosen.grad_bucket_mib = 2;
+    job.plan.chosen.zero_stage = wanted.zero_stage;
+    job.plan.chosen.precision = wanted.precision;
+    job.plan.chosen.reduce_dtype = wanted.reduce_dtype;
     return job;
 }
 
@@ -57,7 +74,9 @@ std::vector<Calls> record(std::function<void(Group const&)> const& body) {
 std::vector<Calls> trained(plan::WorkerJob const& job, Costs& counted) {
     return record([&](Group const& group) {
         Notices notices;
-        Trainer trainer(job, make_objective(job, Device(), {}, notices).value(), {.all = group});
+        auto objective = make_objective(job, Device(), {}, notices).value();
+        ASSERT_TRUE(choose_trainable(objective->parameters(), job.config.optim, 1).has_value());
+        Trainer trainer(job, std::move(objective), {.all = group});
         StopVote vote(group);
         std::vector<std::uint8_t> const pixels(2 * 1 * 16 * 16 * 3, 100);
         for (int step = 0; step < kSteps; ++step) {
@@ -78,27 +97,26 @@ std::vector<Calls> trained(plan::WorkerJob const& job, Costs& counted) {
     });
 }
 
-std::vector<ParameterSize> tiny_parameters() {
+Parameters trained_of(plan::WorkerJob const& job) {
     Stdit3 const model(stdit3_config("stdit3-tiny").value(), at::TensorOptions().device(at::kMeta));
-    std::vector<ParameterSize> sizes;
-    for (auto const& each : model.parameters().all()) {
-        if (each.kind == TensorKind::trainable) sizes.push_back({each.name, each.tensor.numel()});
-    }
-    return sizes;
+    Parameters parameters = model.parameters();
+    EXPECT_TRUE(choose_trainable(parameters, job.config.optim, 1).has_value());
+    return parameters;
 }
 
-RehearsalPlan plan_of(plan::WorkerJob const& job) {
-    return make_rehearsal_plan(
-        tiny_parameters(),
-        {.world_size = 2,
-         .grad_bucket_mib = static_cast<double>(job.plan.chosen.grad_bucket_mib),
-         .way = reduce_way(job.config.debug.collectives, job.config.parallel.overlap)});
+RehearsalStep rehearsal_of(plan::WorkerJob const& job, std::optional<Group> group,
+                           int threads = 1) {
+    return {trained_of(job),
+            {.all = std::move(group)},
+            {.ranks = exchange_options(job),
+             .type = scalar_type_of(job.plan.chosen.precision),
+             .work = {.threads = threads}}};
 }
 
 std::vector<Calls> rehearsed(plan::WorkerJob const& job, plan::BucketCompute const& compute,
                              Costs& counted) {
     return record([&](Group const& group) {
-        RehearsalStep rehearsal(plan_of(job), group, Device(), 1);
+        auto rehearsal = rehearsal_of(job, group);
         StopVote vote(group);
         for (int step = 0; step < kSteps; ++step) {
             vote.begin(Vote::go_on);
@@ -110,38 +128,109 @@ std::vector<Calls> rehearsed(plan::WorkerJob const& job, plan::BucketCompute con
     });
 }
 
-class SameCollectives : public testing::TestWithParam<std::pair<char const*, bool>> {};
+class SameCollectives : public testing::TestWithParam<Case> {};
 
 TEST_P(SameCollectives, AsTheTrainer) {
     at::set_num_threads(1);
-    auto const job = job_with(GetParam().first, GetParam().second);
+    auto const job = job_of(GetParam());
     Costs in_training, in_rehearsal;
     auto const expected = trained(job, in_training);
     EXPECT_EQ(rehearsed(job, {}, in_rehearsal), expected);
     EXPECT_EQ(counts_of(in_rehearsal), counts_of(in_training));
     EXPECT_EQ(expected[0], expected[1]);
-    auto const parameters = tiny_parameters().size();
-    std::size_t const calls = expected[0].size() / kSteps - 1;  // without the vote
-    bool const each = job.config.debug.collectives == "per_parameter";
-    EXPECT_EQ(calls, each ? parameters + 2 : plan_of(job).bucket_items.size());
-    // What was counted is what the backend was asked for.
-    ASSERT_EQ(in_training.size(), each ? 2u : 1u);
-    EXPECT_EQ(in_training[0].calls, static_cast<std::int64_t>(each ? parameters : calls));
-    std::int64_t bytes = 0;
-    for (auto const& parameter : tiny_parameters()) bytes += 4 * parameter.items;
-    EXPECT_EQ(in_training[0].bytes, bytes);
-    if (each) {
-        EXPECT_EQ(in_training[1].calls, 2);
-    }
-    EXPECT_GT(calls, 1u);
+    EXPECT_GT(expected[0].size(), 2u * kSteps);
 }
-INSTANTIATE_TEST_SUITE_P(Ways, SameCollectives,
-                         testing::Values(std::pair{"bucketed", true}, std::pair{"bucketed", false},
-                                         std::pair{"per_parameter", true}));
+INSTANTIATE_TEST_SUITE_P(
+    Ways, SameCollectives,
+    testing::Values(Case{"overlapped"}, Case{.name = "after", .overlap = false},
+                    Case{"per_parameter", "per_parameter"}, Case{.name = "zero1", .zero_stage = 1},
+                    Case{.name = "zero2", .zero_stage = 2}, Case{.name = "zero3", .zero_stage = 3},
+                    Case{.name = "zero2_after", .overlap = false, .zero_stage = 2},
+                    Case{.name = "bf16", .precision = "bf16"},
+                    Case{.name = "zero2_bf16", .zero_stage = 2, .precision = "bf16"},
+                    Case{.name = "reduced_in_bf16", .zero_stage = 1, .reduce_dtype = "bf16"},
+                    Case{.name = "lora", .lora_rank = 4},
+                    Case{.name = "lora_zero3", .zero_stage = 3, .lora_rank = 4}),
+    [](auto const& info) { return info.param.name; });
+
+// Two micro-batches of the tiny network, counted by hand: each parameter once, in fp32.
+TEST(RehearsalStep, AllGradientsAreReducedOnceAStep) {
+    at::set_num_threads(1);
+    std::int64_t bytes = 0;
+    std::size_t tensors = 0;
+    for (auto const& each : trained_of(job_of({})).all()) {
+        if (each.kind != TensorKind::trainable) continue;
+        bytes += 4 * each.tensor.numel();
+        ++tensors;
+    }
+    Costs counted;
+    static_cast<void>(rehearsed(job_of({}), {}, counted));
+    ASSERT_EQ(counted.size(), 1u);
+    EXPECT_EQ(counted[0].bytes, bytes);
+    EXPECT_EQ(counted[0].calls, (bytes + (2 << 20) - 1) / (2 << 20));
+    static_cast<void>(rehearsed(job_of({"", "per_parameter"}), {}, counted));
+    ASSERT_EQ(counted.size(), 2u);
+    EXPECT_EQ(counted[0].calls, static_cast<std::int64_t>(tensors));
+    EXPECT_EQ(counted[1].calls, 2);  // barriers
+}
+
+/// Notes the units that forward opens and closes.
+class NotedUnits : public UnitGate {
+public:
+    void open(std::size_t unit) override { seen.push_back("open " + std::to_string(unit)); }
+    void close(std::size_t unit, std::initializer_list<at::Tensor>) override {
+        seen.push_back("close " + std::to_string(unit));
+    }
+    Calls seen;
+};
+
+// The last layer costs nothing, each block half of backward (in proportion to its parameters), the
+// embedder nothing again: no gradient is there earlier.
+TEST(RehearsedNetwork, GradientsAppearAsTheirBlocksAreDone) {
+    Parameters sizes(at::TensorOptions().device(at::kMeta));
+    std::pair<char const*, int> const rows[] = {{"x_embedder.weight", 4},
+                                                {"spatial_blocks.0.a", 1},
+                                                {"spatial_blocks.0.b", 3},
+                                                {"temporal_blocks.0.a", 4},
+                                                {"final_layer.weight", 4}};
+    std::size_t const units[] = {0, 1, 1, 2, 3};
+    for (std::size_t i = 0; i < 5; ++i) {
+        sizes.enter_unit(units[i]);
+        sizes.add(rows[i].first, {rows[i].second});
+    }
+    RehearsedNetwork network(sizes, {});
+    NotedUnits gate;
+    network.parameters().add_gate(gate);
+    std::vector<std::pair<std::string, double>> found;
+    auto const start = std::chrono::steady_clock::now();
+    for (NamedTensor const& each : network.parameters().all()) {
+        each.tensor.register_hook([&found, &each, start](at::Tensor const& gradient) {
+            EXPECT_EQ(gradient.sizes(), each.tensor.sizes());
+            found.emplace_back(
+                each.name,
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+        });
+    }
+    network.begin_step([] { return 0.02; });  // has waited for others
+    network.forward(0.01, 0.03, 0.08).backward();
+    EXPECT_EQ(gate.seen, (Calls{"open 0", "close 0", "open 1", "close 1", "open 2", "close 2",
+                                "open 3", "close 3"}));
+    double const begun = 0.01 + 0.03 + 0.02;
+    std::vector<std::pair<std::string, double>> const least{{"final_layer.weight", begun},
+                                                            {"temporal_blocks.0.a", begun + 0.04},
+                                                            {"spatial_blocks.0.b", begun + 0.07},
+                                                            {"spatial_blocks.0.a", begun + 0.08},
+                                                            {"x_embedder.weight", begun + 0.08}};
+    ASSERT_EQ(found.size(), least.size());
+    for (std::size_t i = 0; i < least.size(); ++i) {
+        EXPECT_EQ(found[i].first, least[i].first);
+        EXPECT_GE(found[i].second, least[i].second - 1e-6);
+    }
+}
 
 TEST(RehearsalStep, OwnWorkTakesTheTimeItIsGiven) {
     run_ranks(2, [&](Group const& group) {
-        RehearsalStep rehearsal(plan_of(job_with("bucketed", true)), group, Device(), 1);
+        auto rehearsal = rehearsal_of(job_of({}), group);
         double arrived_s = 0;
         auto const start = std::chrono::steady_clock::now();
         auto const passed = [&] {
@@ -167,7 +256,7 @@ double processor_s() {
 }
 
 TEST(RehearsalStep, OwnWorkOfNoThreadsLeavesTheProcessorIdle) {
-    RehearsalStep rehearsal(plan_of(job_with("bucketed", true)), std::nullopt, Device(), 0);
+    auto const rehearsal = rehearsal_of(job_of({}), std::nullopt, 0);
     double const before = processor_s();
     rehearsal.work_for(0.2);
     EXPECT_LT(processor_s() - before, 0.1);
@@ -175,7 +264,7 @@ TEST(RehearsalStep, OwnWorkOfNoThreadsLeavesTheProcessorIdle) {
 
 TEST(RehearsalStep, APeerThatIsGoneIsAnError) {
     run_ranks(2, [&](Group const& group) {
-        RehearsalStep rehearsal(plan_of(job_with("bucketed", true)), group, Device(), 1);
+        auto rehearsal = rehearsal_of(job_of({}), group);
         if (group.rank() == 1) return;
         auto const failed = rehearsal.run({}, 1, {});
         ASSERT_TRUE(failed.has_error());
