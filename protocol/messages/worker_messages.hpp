@@ -58,7 +58,7 @@ struct StepMetrics {
     std::int64_t peak_allocated_bytes = 0;  // of tensors on its device, in this step
     std::int64_t reserved_bytes = 0;        // by the GPU's caching allocator; 0 on the CPU
     std::int64_t alloc_retries = 0;         // in this step: the GPU had too little, cache given up
-    int micro_batch_size = 0;               // samples of its passes; 0: not known
+    std::int64_t micro_batch_size = 0;      // samples of its passes; 0: not known
     std::int64_t recomputed_blocks = 0;     // whose activations backward computed again
     std::vector<CollectiveCost> collectives;  // of this step, by class; empty for a single rank
 };
