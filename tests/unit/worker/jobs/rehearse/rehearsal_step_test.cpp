@@ -138,7 +138,7 @@ TEST_P(SameCollectives, AsTheTrainer) {
     EXPECT_EQ(rehearsed(job, {}, in_rehearsal), expected);
     EXPECT_EQ(counts_of(in_rehearsal), counts_of(in_training));
     EXPECT_EQ(expected[0], expected[1]);
-    EXPECT_GT(expected[0].size(), 2u * kSteps);
+    EXPECT_GE(expected[0].size(), 2u * kSteps);  // with the vote
 }
 INSTANTIATE_TEST_SUITE_P(
     Ways, SameCollectives,
