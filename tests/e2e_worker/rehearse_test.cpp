@@ -77,7 +77,8 @@ TEST_F(Rehearse, DividedRanksExchangeWeightsToo) {
             ASSERT_THAT(rank.of("step"), SizeIs(4));
             EXPECT_THAT(rank.steps("forward_s"), Each(Ge(0.0099)));
             std::vector<std::string> names;
-            for (auto const& each : rank.of("step").back().at("collectives").as_array())
+            auto const last = rank.of("step").back();
+            for (auto const& each : last.at("collectives").as_array())
                 names.emplace_back(each.at("name").as_string());
             EXPECT_THAT(names, testing::Contains("gradients reduce_scatter"));
             EXPECT_THAT(names, testing::Contains("parameters all_gather"));

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <exception>
 #include <numeric>
 #include <vector>
@@ -94,6 +95,8 @@ namespace {
 Result<Group> join(c10::intrusive_ptr<c10d::Store> store, Group::Impl named) {
     GroupConfig const& config = named.config;
     OSORA_CHECK(config.rank >= 0 && config.rank < config.world_size);
+    // Gloo may write to a peer that is gone: that is an error of the collective, not the end.
+    std::signal(SIGPIPE, SIG_IGN);
     try {
         auto const options = c10d::ProcessGroupGloo::Options::create();
         options->timeout = timeout_of(config);

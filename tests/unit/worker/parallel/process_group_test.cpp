@@ -7,7 +7,10 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
+#include <csignal>
 #include <thread>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
@@ -52,6 +55,17 @@ TEST(ProcessGroup, JoinsOverASocketThatIsAlreadyOpen) {
             group.backend().allreduce(values)->wait();
             EXPECT_EQ(values[0].sum().item<double>(), 12);
         });
+}
+
+/// Gloo's last bytes to a peer that is gone would end the process.
+TEST(ProcessGroup, ABrokenPipeEndsNoRank) {
+    std::signal(SIGPIPE, SIG_DFL);
+    run_ranks(2, [](Group const&) {});
+    std::array<int, 2> ends{};
+    ASSERT_EQ(pipe(ends.data()), 0);
+    close(ends[0]);
+    EXPECT_EQ(write(ends[1], "x", 1), -1);
+    close(ends[1]);
 }
 
 TEST(ProcessGroup, AMissingStoreIsUnreachable) {
