@@ -73,12 +73,18 @@ def tuned_in_a_run(folder):
     osora(folder, "submit", "run.toml", "--set", "tune.progressive=true", "--set",
           f"train.steps={PROGRESSIVE_STEPS}", "--set", "run.name=progressive", "--set",
           "memory.rank_memory_gib=2")
-    notices = json.loads(osora(folder, "history", "sql", "--json",
-                               "SELECT detail FROM v_event WHERE kind='tuned'"))["rows"]
+    rows = json.loads(osora(folder, "history", "sql", "--json",
+                            "SELECT body FROM v_event WHERE kind='notice'"))["rows"]
+    notices = [json.loads(row[0]) for row in rows]
+    details = [each["detail"] for each in notices if each["kind"] == "tuned"]
+    print("\n".join(details))
     found = next((folder / "state" / "runs").glob("progressive-*/passes/stage-0.json"))
-    setting = json.loads(found.read_text())["buckets"][0]
+    buckets = json.loads(found.read_text())["buckets"]  # one for each shape of picture
+    setting = max(buckets, key=lambda each: sum(
+        each["micro_batch_size"] == other["micro_batch_size"] for other in buckets))
+    trials = max(sum(name["bucket"] in detail for detail in details) for name in buckets)
     level = "none" if setting["recomputed_blocks"] == 0 else "full"
-    return settings_of(setting["micro_batch_size"], level), len(notices)
+    return settings_of(setting["micro_batch_size"], level), trials
 
 
 def main():
