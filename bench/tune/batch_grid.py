@@ -69,7 +69,7 @@ def tuned_by_trials(folder):
 
 
 def tuned_in_a_run(folder):
-    """The same of a run that tries while it trains, from what needs least memory."""
+    """The same of a run that tries while it trains, from what the plan chose."""
     osora(folder, "submit", "run.toml", "--set", "tune.progressive=true", "--set",
           f"train.steps={PROGRESSIVE_STEPS}", "--set", "run.name=progressive", "--set",
           "memory.rank_memory_gib=2")
@@ -83,7 +83,7 @@ def tuned_in_a_run(folder):
     setting = max(buckets, key=lambda each: sum(
         each["micro_batch_size"] == other["micro_batch_size"] for other in buckets))
     trials = max(sum(name["bucket"] in detail for detail in details) for name in buckets)
-    level = "none" if setting["recomputed_blocks"] == 0 else "full"
+    level = setting["recomputed_blocks"] or "none"
     return settings_of(setting["micro_batch_size"], level), trials
 
 
