@@ -15,6 +15,7 @@
 
 #include <array>
 #include <fstream>
+#include <map>
 
 namespace osora::tests {
 namespace {
@@ -134,8 +135,13 @@ void WorkerTest::TearDown() {
 }
 
 void WorkerTest::make_clip(std::string const& name, std::string const& size, int seed) {
+    static std::map<std::string, std::string> made;  // content, by source
     std::string const source =
         fmt::format("testsrc2=size={}:rate=12:duration=2,hue=h={}:s=1", size, seed * 37);
+    if (auto const known = made.find(source); known != made.end()) {
+        std::ofstream(folder_ / name, std::ios::binary) << known->second;
+        return;
+    }
     std::vector<std::string> const command{
         "/usr/bin/ffmpeg", "-nostdin", "-v",   "error",     "-y",      "-f",
         "lavfi",           "-i",       source, "-frames:v", "12",      "-c:v",
@@ -145,6 +151,9 @@ void WorkerTest::make_clip(std::string const& name, std::string const& size, int
     waitpid(child.pid, &status, 0);
     close(child.out_fd);
     ASSERT_EQ(status, 0) << name;
+    auto const content = read_file(folder_ / name, 1 << 24);
+    ASSERT_TRUE(content.has_value()) << content.error().message;
+    made[source] = *content;
 }
 
 void WorkerTest::make_clips(int count, std::function<std::string(int)> const& size_of) {

@@ -10,9 +10,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <functional>
 #include <latch>
 #include <mutex>
 #include <optional>
+#include <set>
+#include <sstream>
+#include <utility>
 
 namespace osora::worker {
 namespace {
@@ -278,9 +283,7 @@ void add_pipelines(std::vector<Layout>& all) {
     add_captions_in_pipelines(all);
 }
 
-}  // namespace
-
-std::vector<Layout> layouts() {
+std::vector<Layout> every_layout() {
     std::vector<Layout> all = copies();
     add_rings(all);
     for (char const* arch : {"stdit3-tiny", "mmdit-tiny"})
@@ -327,6 +330,41 @@ std::vector<Layout> layouts() {
     all.push_back({.ranks = 4, .stage = 2, .image = true, .tp = 2});
     all.push_back({.ranks = 4, .stage = 3, .tp = 2, .store = "bf16"});
     return all;
+}
+
+/// Words of its name, one for each setting that differs from the default.
+std::vector<std::string> settings_of(Layout const& layout) {
+    std::vector<std::string> words;
+    std::istringstream name(name_of(layout));
+    for (std::string word; std::getline(name, word, '_');) words.push_back(word);
+    std::ranges::sort(words);
+    return words;
+}
+
+/// Those with the most settings first; of the others, those that add a pair.
+std::vector<Layout> with_every_pair(std::vector<Layout> all) {
+    std::ranges::stable_sort(all, std::greater{},
+                             [](Layout const& each) { return settings_of(each).size(); });
+    std::set<std::pair<std::string, std::string>> seen;
+    std::erase_if(all, [&](Layout const& layout) {
+        auto const words = settings_of(layout);
+        std::size_t const before = seen.size();
+        for (std::size_t i = 0; i < words.size(); ++i)
+            for (std::size_t j = 0; j < i; ++j) seen.emplace(words[j], words[i]);
+        return seen.size() == before;
+    });
+    return all;
+}
+
+}  // namespace
+
+bool all_layouts() {
+    char const* const wanted = std::getenv("OSORA_LAYOUTS");
+    return wanted != nullptr && std::string_view(wanted) == "all";
+}
+
+std::vector<Layout> layouts() {
+    return all_layouts() ? every_layout() : with_every_pair(every_layout());
 }
 
 }  // namespace osora::worker
