@@ -75,9 +75,13 @@ void PipelineRanks::receive_backward(at::Tensor const& into) {
     finish_oldest(sent, sent.empty() ? 0 : sent.size() - 1);
 }
 
-void PipelineRanks::begin_step() {
+void PipelineRanks::finish_sends() {
     finish_oldest(forward_.sent, 0);
     finish_oldest(backward_.sent, 0);
+}
+
+void PipelineRanks::begin_step() {
+    finish_sends();
     calls_ = bytes_ = 0;
     waited_s_ = 0;
 }

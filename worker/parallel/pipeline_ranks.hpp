@@ -10,6 +10,7 @@
 #include <torch/csrc/distributed/c10d/Work.hpp>
 
 #include <chrono>
+#include <cstddef>
 #include <deque>
 #include <optional>
 
@@ -36,6 +37,12 @@ public:
     void receive_backward(at::Tensor const& into) override;
 
     void begin_step() override;
+    /// Waits until the peers receive what was sent, and keeps it no longer: a group that ends with
+    /// a send in progress breaks its peer's receive. For forward passes without backward.
+    void finish_sends();
+    [[nodiscard]] std::size_t unfinished_sends() const {
+        return forward_.sent.size() + backward_.sent.size();
+    }
     [[nodiscard]] double waited_s() const override;
     [[nodiscard]] std::vector<protocol::CollectiveCost> costs() const override;
 

@@ -332,6 +332,7 @@ Result<double> Trainer::loss(StepInput const& input) {
                 if (stages_) stages_->enter(run);
                 last = objective_->held_out_loss(batch).item<double>();
             }
+            if (stages_) stages_->finish_sends();
             sum += last * static_cast<double>(end - begin);
         }
         return sum / static_cast<double>(input.samples);

@@ -144,6 +144,7 @@ Trained train(Layout const& layout, Course const& course) {
         }
         auto const own = own_samples(layout, course.last - 1, share, shares);
         double const held_out = trainer.loss(own.input).value();
+        EXPECT_EQ(groups.stages ? groups.stages->unfinished_sends() : 0, 0u);
         bool const has_loss = rank / of_stage + 1 == layout.pp && rank % together == 0;
         if (!course.save_to.empty()) {
             CheckpointState state;
