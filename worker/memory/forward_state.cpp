@@ -14,7 +14,8 @@ AutocastState AutocastState::here(c10::Device device) {
                                   at::autocast::get_autocast_dtype(type)});
     };
     add(at::kCPU);
-    if (device.type() != at::kCPU) add(device.type());
+    if (device.type() != at::kCPU && at::autocast::is_autocast_available(device.type()))
+        add(device.type());
     return state;
 }
 
@@ -44,7 +45,7 @@ RandomState RandomState::here(c10::Device device) {
         state.generators_.push_back({std::move(generator), std::move(now)});
     };
     add(c10::Device(at::kCPU));
-    if (!device.is_cpu()) add(device);
+    if (!device.is_cpu() && !device.is_meta()) add(device);
     return state;
 }
 
