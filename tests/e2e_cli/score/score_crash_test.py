@@ -131,7 +131,8 @@ def check_run(folder, names):
     osora(folder, "submit", "score.toml")
     assert (folder / "run.csv").read_bytes() == (folder / "scores.csv").read_bytes()
     assert tries(folder) == {**dict.fromkeys(names, 1), "crash.mp4": 2, "once.mp4": 2}
-    report = json.loads(osora(folder, "report", "1", "--json"))
+    # 3: too few steps for a figure, if a rank has taken most of the clips.
+    report = json.loads(osora(folder, "report", "1", "--json", code=(0, 3)))
     found = [each for each in report["notices"] if each["kind"] == "clip_skipped"]
     assert [(each["count"], SIGNAL in each["first"]) for each in found] == [(1, True)], found
     shards = [path.name for path in (folder / "state/runs/scores-0001/score").iterdir()]
