@@ -151,11 +151,6 @@ private:
         for (LayoutViolation const& each : broken) {
             if (each.key == "parallel.virtual_stages") add(each.key, each.why);
         }
-        for (auto const& [key, size] : {std::pair("parallel.tp_size", layout.tp_size),
-                                        std::pair("parallel.pp_size", layout.pp_size)}) {
-            if (size > 1 && config_.optim.lora_rank > 0)
-                add(key, "adapters are not cut; valid: 1, or optim.lora_rank = 0");
-        }
         if (layout.pp_size > 1 && parallel.zero_stage.value_or(0) == 3) {
             add("parallel.zero_stage",
                 "weights stay where a pipeline's stages need them; valid: 0 to 2");

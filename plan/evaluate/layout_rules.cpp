@@ -86,11 +86,6 @@ Why recomputed_blocks(EvaluateRow const& row) {
     return fmt::format("exceeds {} layers; nearest valid: {}", blocks, blocks);
 }
 
-Why cut_adapters(EvaluateRow const& row) {
-    if (!row.arch || row.layout.lora_rank == 0 || row.layout.tp_size == 1) return {};
-    return "needs tp_size 1: adapters are not cut; nearest valid: 0";
-}
-
 struct RowRule {
     std::string_view text;
     std::string_view key;
@@ -124,10 +119,6 @@ constexpr std::array kRules{
                 return fmt::format("sequence_parallel {}", row.layout.sequence_parallel);
             },
             sequence_parallel},
-    RowRule{
-        "lora_rank == 0 with tp_size > 1", "layout.lora_rank",
-        [](EvaluateRow const& row) { return fmt::format("lora_rank {}", row.layout.lora_rank); },
-        cut_adapters},
     RowRule{
         "zero_stage <= 2 with pp_size > 1", "layout.zero_stage",
         [](EvaluateRow const& row) { return fmt::format("zero_stage {}", row.layout.zero_stage); },

@@ -67,6 +67,7 @@ AttentionGradients gradients_by_products(QueriesAndBlock const& of, PartialAtten
 
 AttentionKernel kernel_for(at::Tensor const& q) {
     if (q.is_cpu()) return AttentionKernel::fused;
+    if (q.is_meta()) return AttentionKernel::products;  // the same exchanges
     bool const half = q.scalar_type() == at::kHalf || q.scalar_type() == at::kBFloat16;
     bool const fits = q.size(-1) % 8 == 0 && q.size(-1) <= 256;
     return half && fits ? AttentionKernel::fused : AttentionKernel::products;

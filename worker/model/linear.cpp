@@ -22,7 +22,7 @@ Linear::Linear(Parameters& parameters, std::string const& name, std::int64_t in,
     if (shared.with_bias && inputs) bias = parameters.add(name + ".bias", {out});
     if (shared.with_bias && !inputs)
         bias = parameters.add_slice(name + ".bias", {out}, 0, shared.parts);
-    adapter = parameters.add_linear(name, in, out);
+    adapter = parameters.add_linear(name, in, out, shared);
     is_partial = inputs && parameters.share().ranks > 1;
 }
 

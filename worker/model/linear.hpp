@@ -14,13 +14,6 @@
 
 namespace osora::worker {
 
-/// How ranks share a layer: each has its slice of each of `parts` of its outputs or of its inputs.
-struct SharedSide {
-    enum class Side { outputs, inputs };
-    Side side = Side::outputs;
-    std::vector<std::int64_t> parts;
-    bool with_bias = true;
-};
 [[nodiscard]] inline SharedSide by_outputs(std::vector<std::int64_t> parts, bool with_bias = true) {
     return {SharedSide::Side::outputs, std::move(parts), with_bias};
 }

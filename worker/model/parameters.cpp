@@ -142,14 +142,28 @@ void Parameters::forget_values() {
 }
 
 std::shared_ptr<Adapter const> Parameters::add_linear(std::string name, std::int64_t in,
-                                                      std::int64_t out) {
-    linears_.push_back({std::move(name), in, out, std::make_shared<Adapter>(), unit_});
+                                                      std::int64_t out, SharedSide shared) {
+    linears_.push_back(
+        {std::move(name), in, out, std::make_shared<Adapter>(), std::move(shared), unit_, place_});
     return linears_.back().adapter;
 }
 
 bool Parameters::has_adapters() const {
     return std::ranges::any_of(
         linears_, [](LinearSlot const& linear) { return linear.adapter->a.defined(); });
+}
+
+Parameters Parameters::trainable_on(at::TensorOptions const& options, bool delays) const {
+    Parameters made(options, share_);
+    made.delay_memory(delays);
+    for (std::size_t i = 0; i < entries_.size(); ++i) {
+        NamedTensor const& own = entries_[i];
+        if (own.kind != TensorKind::trainable) continue;
+        made.enter_unit(units_[i]);
+        made.set_place(places_[i]).add(own.name, own.tensor.sizes());
+        if (auto const* slice = slice_of(own)) made.slices_.emplace(own.name, *slice);
+    }
+    return made;
 }
 
 void Parameters::freeze(std::function<bool(std::string_view)> const& which) {

@@ -21,9 +21,6 @@
 
 namespace osora::worker {
 
-/// The ranks that have a tensor, if ranks have separate blocks (pipeline parallel).
-enum class Place { every_rank, this_stage, other_stage };
-
 class Parameters {
 public:
     /// Device and dtype of all tensors; on the meta device nothing is allocated.
@@ -69,7 +66,8 @@ public:
     void forget_values();
 
     /// The adapter of a new linear layer, which has none yet.
-    std::shared_ptr<Adapter const> add_linear(std::string name, std::int64_t in, std::int64_t out);
+    std::shared_ptr<Adapter const> add_linear(std::string name, std::int64_t in, std::int64_t out,
+                                              SharedSide shared = {});
     [[nodiscard]] std::vector<LinearSlot> const& linears() const { return linears_; }
     /// Whether add_adapters (worker/train/trainable.hpp) was called.
     [[nodiscard]] bool has_adapters() const;
@@ -99,6 +97,10 @@ public:
     [[nodiscard]] bool is_here(NamedTensor const& own) const {
         return place_of(own) != Place::other_stage;
     }
+
+    /// Uninitialised tensors of these options for the trainable ones of this network: their names,
+    /// slices, units and places. `delays`: see delay_memory.
+    [[nodiscard]] Parameters trainable_on(at::TensorOptions const& options, bool delays) const;
 
     /// Excludes the tensors that `which` names from training.
     void freeze(std::function<bool(std::string_view)> const& which);

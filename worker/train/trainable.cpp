@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 namespace osora::worker {
 namespace {
@@ -90,15 +92,28 @@ Result<std::vector<LinearSlot>> targets_of(Parameters const& parameters,
     return chosen;
 }
 
-at::Tensor new_tensor(Parameters& parameters, std::string const& name, at::IntArrayRef shape,
-                      double limit, std::uint64_t seed) {
-    // Drawn on the CPU in fp32 and copied, so that device and dtype do not change the draws.
-    at::Tensor const tensor = parameters.add(name, shape);
+/// `cut`: along which ranks that share the layer have slices; none: each has it whole.
+struct NewTensor {
+    std::string name;
+    std::vector<std::int64_t> shape;
+    std::optional<std::int64_t> cut;
+    double limit = 0;  // of its values
+};
+
+at::Tensor new_tensor(Parameters& parameters, LinearSlot const& linear, NewTensor const& wanted,
+                      std::uint64_t seed) {
+    at::Tensor const tensor = wanted.cut ? parameters.add_slice(wanted.name, wanted.shape,
+                                                                *wanted.cut, linear.shared.parts)
+                                         : parameters.add(wanted.name, wanted.shape);
     at::NoGradGuard const no_grad;
     tensor.zero_();
-    if (limit > 0) {
-        at::Tensor const values = at::empty(shape, at::kFloat);
-        tensor.copy_(values.uniform_(-limit, limit, generator_for(seed, name)));
+    if (wanted.limit > 0) {
+        // Drawn whole on the CPU in fp32 and copied, so that slices, device and dtype do not change
+        // the draws.
+        at::Tensor const values = at::empty(wanted.shape, at::kFloat);
+        parameters.take(
+            *parameters.find(wanted.name),
+            values.uniform_(-wanted.limit, wanted.limit, generator_for(seed, wanted.name)));
     }
     return tensor;
 }
@@ -117,11 +132,19 @@ Result<void> add_adapters(Parameters& parameters, plan::OptimSection const& opti
                             linear.name, linear.out, linear.in, std::min(linear.in, linear.out))};
         }
         double const limit = 1 / std::sqrt(static_cast<double>(linear.in));
+        bool const shared = !linear.shared.parts.empty(),
+                   inputs = linear.shared.side == SharedSide::Side::inputs;
+        auto const cut = [&](bool along, std::int64_t dim) {
+            return shared && along ? std::optional(dim) : std::nullopt;
+        };
         parameters.enter_unit(linear.unit);
-        linear.adapter->a =
-            new_tensor(parameters, linear.name + ".lora_A.weight", {rank, linear.in}, limit, seed);
+        parameters.set_place(linear.place);
+        linear.adapter->a = new_tensor(
+            parameters, linear,
+            {linear.name + ".lora_A.weight", {rank, linear.in}, cut(inputs, 1), limit}, seed);
         linear.adapter->b =
-            new_tensor(parameters, linear.name + ".lora_B.weight", {linear.out, rank}, 0, seed);
+            new_tensor(parameters, linear,
+                       {linear.name + ".lora_B.weight", {linear.out, rank}, cut(!inputs, 0)}, seed);
         linear.adapter->scale =
             optim.lora_alpha.value_or(static_cast<double>(rank)) / static_cast<double>(rank);
     }

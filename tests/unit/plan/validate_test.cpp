@@ -78,11 +78,6 @@ TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {
          "unknown architecture 'stdit4'; known: stdit3-tiny, stdit3-xl/2, stdit3-3b/2, "
          "stdit2-tiny, stdit2-xl/2, mmdit-tiny, mmdit-11b"},
         {[](RunConfig& c) {
-             c.parallel.tp_size = 2;
-             c.optim.lora_rank = 2;
-         },
-         "parallel.tp_size", "adapters are not cut; valid: 1, or optim.lora_rank = 0"},
-        {[](RunConfig& c) {
              c.parallel.pp_size = 2;
              c.parallel.zero_stage = 3;
          },

@@ -328,6 +328,13 @@ std::vector<Layout> every_layout() {
             all.push_back({.arch = arch, .ranks = 4, .stage = 3, .tp = 2, .recompute = recompute});
     }
     add_pipelines(all);
+    // Adapters of layers and blocks that ranks share.
+    for (char const* arch : {"stdit3-tiny", "stdit2-tiny", "mmdit-tiny"}) {
+        all.push_back({.arch = arch, .ranks = 2, .stage = 0, .lora_rank = 4, .tp = 2});
+        all.push_back({.arch = arch, .ranks = 4, .stage = 1, .lora_rank = 4, .tp = 2, .pp = 2});
+        all.push_back({.arch = arch, .ranks = 8, .stage = 2, .lora_rank = 4, .sp = 2, .tp = 2});
+    }
+    all.push_back({.ranks = 4, .stage = 3, .lora_rank = 4, .tp = 2});
     all.push_back({.ranks = 4, .stage = 2, .image = true, .tp = 2});
     all.push_back({.ranks = 4, .stage = 3, .tp = 2, .store = "bf16"});
     return all;

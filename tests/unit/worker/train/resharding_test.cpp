@@ -75,6 +75,25 @@ TEST(Resharded, EightOneThree) {
     fs::remove_all(folder);
 }
 
+/// Adapters have slices where the weights of their layers have: they are saved whole.
+TEST(Resharded, AdaptersOfSharedLayers) {
+    namespace fs = std::filesystem;
+    fs::path const folder =
+        fs::temp_directory_path() / ("osora adapters " + std::to_string(getpid()));
+    Layout const cut{.ranks = 4, .stage = 1, .lora_rank = 4, .tp = 2, .pp = 2};
+    train(cut, {.save_to = folder});
+    Course const on{.first = 3, .last = 5, .from = folder / "step-00000003"};
+    Trained const expected = train(cut, on);
+    for (Layout const& layout : {Layout{.ranks = 1, .stage = 0, .lora_rank = 4},
+                                 Layout{.ranks = 2, .stage = 0, .lora_rank = 4, .tp = 2}}) {
+        Trained const got = train(layout, on);
+        for (std::size_t i = 0; i < 2; ++i)
+            EXPECT_NEAR(got.losses[i], expected.losses[i], 1e-6 * expected.losses[i]) << i;
+        expect_near(got.weights, expected.weights, 1e-5);
+    }
+    fs::remove_all(folder);
+}
+
 auto const kReshardingName = [](auto const& info) { return name_of(info.param); };
 INSTANTIATE_TEST_SUITE_P(
     Layouts, Resharding,

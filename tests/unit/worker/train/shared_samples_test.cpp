@@ -206,11 +206,12 @@ std::vector<Layout> layouts_with_rings() {
     return all;
 }
 
+/// Not with adapters: the first frozen layers need no gradient of what they read.
 std::vector<Layout> layouts_with_tp() {
     auto all = layouts();
     std::erase_if(all, [](Layout const& layout) {
         return layout.tp == 1 || layout.pp > 1 || layout.recompute == "selective" || layout.image ||
-               layout.store != "none";
+               layout.store != "none" || layout.lora_rank > 0;
     });
     return all;
 }
