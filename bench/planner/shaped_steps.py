@@ -5,7 +5,8 @@ step times of the trainer on two nodes, for layouts and link rates.
 Nodes are those of tests/cluster/bed: network namespaces joined by shaped links (needs root). For
 each rate: one probe of the links and collectives, and one run of one rank, which the plans may use;
 then a plan and a run of each layout. The figure of a run is the median of its steps after the
-first five.
+first five. Exit code 1: a prediction is off by more than 15 %, or the layouts of a network and rate
+are ranked wrongly (Spearman's rank correlation below 0.9).
 """
 import argparse
 import csv
@@ -27,8 +28,11 @@ LAYOUTS = [
     ("dp 2, ZeRO-3", ["parallel.zero_stage=3"]),
     ("dp 2, recompute full", ["memory.recompute=full"]),
     ("tp 2", ["parallel.tp_size=2"]),
+    ("tp 2, recompute full", ["parallel.tp_size=2", "memory.recompute=full"]),
     ("sp 2", ["parallel.sp_size=2"]),
+    ("sp 2, ring", ["parallel.sp_size=2", "parallel.sp_kind=ring"]),
     ("pp 2", ["parallel.pp_size=2", "micro_batches=4"]),
+    ("pp 2, interleaved", ["parallel.pp_size=2", "parallel.virtual_stages=2", "micro_batches=4"]),
 ]
 
 RUN_FILE = """[run]
@@ -139,6 +143,25 @@ def measure(cluster, case, args, rate):
     return rows
 
 
+def spearman(pairs):
+    """Of (predicted, measured); times are never equal."""
+    def ranks(values):
+        order = sorted(values)
+        return [order.index(value) for value in values]
+    predicted, measured = (ranks(each) for each in zip(*pairs))
+    n = len(pairs)
+    off = sum((a - b) ** 2 for a, b in zip(predicted, measured))
+    return 1 - 6 * off / (n * (n * n - 1))
+
+
+def correlations(rows):
+    groups = {}
+    for row in rows:
+        groups.setdefault((row["rate"], *row["case"]), []).append(
+            (row["predicted"], row["measured"]))
+    return {" ".join(map(str, group[:2])): spearman(pairs) for group, pairs in groups.items()}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -173,7 +196,11 @@ def main():
     errors = [abs(row["predicted"] / row["measured"] - 1) for row in rows]
     print(f"{len(rows)} runs: mean {100 * sum(errors) / len(errors):.1f} %,"
           f" max {100 * max(errors):.1f} %, within 15 %: {sum(e <= 0.15 for e in errors)}")
+    ranked = correlations(rows)
+    for group, value in ranked.items():
+        print(f"{group}: rank correlation {value:.3f}")
+    return max(errors) > 0.15 or min(ranked.values()) < 0.9
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
