@@ -79,12 +79,12 @@ std::vector<StepTime> times_of_work(PlanContext const& context, Candidate const&
     std::vector<StepTime> times;
     for (std::size_t i = 0; i < candidate.buckets.size() && i < compute_times.size(); ++i) {
         StepQuery query = step_query(context, i, candidate.threads);
+        query.micro_batch_size = candidate.buckets[i].micro_batch_size;
+        query.grad_accum_steps = candidate.buckets[i].grad_accum_steps;
         query.grad_bucket_mib = candidate.grad_bucket_mib;
-        double const backward_s =
-            compute_times[i].backward_s / std::max(1, candidate.buckets[i].grad_accum_steps);
-        times.push_back({.compute_s = compute_times[i].forward_s + compute_times[i].backward_s,
-                         .optimizer_s = compute_times[i].optimizer_s,
-                         .exposed_comm_s = exposed_comm_s(query, context.calibration, backward_s)});
+        times.push_back(step_time_of_work(query, context.calibration, compute_times[i].forward_s,
+                                          compute_times[i].backward_s,
+                                          compute_times[i].optimizer_s));
     }
     return times;
 }

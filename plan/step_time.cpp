@@ -165,21 +165,17 @@ double pass_time_s(StepQuery const& query, Calibration const& calibration) {
            pass_time_scale(calibration, computing_threads(query));
 }
 
-StepTime step_time(StepQuery const& query, Calibration const& calibration) {
-    double const slower = core_sharing(query);
+StepTime step_time_of_work(StepQuery const& query, Calibration const& calibration, double forward_s,
+                           double backward_s, double optimizer_s) {
     double const exchange_s =
         (token_exchange_s(query, calibration) + layer_exchange_s(query, calibration)) /
         query.pp_size;
-    auto const factors =
-        query.measured == nullptr ? PassCorrection::Factors() : query.measured->factors(query);
-    double const pass_s =
-        factors.pass * slower * pass_time_s(query, calibration) * largest_share(query);
-    StepTime time;
-    time.compute_s = query.grad_accum_steps * pass_s;
+    int const micro_batches = std::max(1, query.grad_accum_steps);
+    double const pass_s = (forward_s + backward_s) / micro_batches;
+    StepTime time{.compute_s = forward_s + backward_s, .optimizer_s = optimizer_s};
     // The first micro-batch passes through all stages before the last stage begins, and back.
     double const transfer_s = stage_transfer_s(query, calibration);
     // Its virtual stages are shorter, and micro-batches pass through them in groups of pp_size.
-    int const micro_batches = query.grad_accum_steps;
     int const missing = query.virtual_stages == 1
                             ? 0
                             : (query.pp_size - micro_batches % query.pp_size) % query.pp_size;
@@ -191,9 +187,21 @@ StepTime step_time(StepQuery const& query, Calibration const& calibration) {
             ? std::max(1.0, std::ceil(static_cast<double>(micro_batches) / query.pp_size))
             : 1;
     time.bubble_s = waits * (pass_s + exchange_s) + rounds * (query.pp_size - 1) * transfer_s;
-    time.optimizer_s = factors.optimizer * slower * optimizer_s(query, calibration);
-    time.exposed_comm_s = exposed_comm_s(query, calibration, kBackwardShare * pass_s) +
-                          query.grad_accum_steps * exchange_s;
+    time.exposed_comm_s =
+        exposed_comm_s(query, calibration, backward_s / micro_batches) + micro_batches * exchange_s;
+    return time;
+}
+
+StepTime step_time(StepQuery const& query, Calibration const& calibration) {
+    double const slower = core_sharing(query);
+    auto const factors =
+        query.measured == nullptr ? PassCorrection::Factors() : query.measured->factors(query);
+    double const pass_s =
+        factors.pass * slower * pass_time_s(query, calibration) * largest_share(query);
+    double const compute_s = query.grad_accum_steps * pass_s;
+    StepTime time = step_time_of_work(query, calibration, (1 - kBackwardShare) * compute_s,
+                                      kBackwardShare * compute_s,
+                                      factors.optimizer * slower * optimizer_s(query, calibration));
     time.loader_s = loader_wait_s(query, time);
     return time;
 }

@@ -67,6 +67,10 @@ struct StepTime {
     }
 };
 [[nodiscard]] StepTime step_time(StepQuery const& query, Calibration const& calibration);
+/// With the seconds that a rank computes in a step, all micro-batches together; nobody waits for
+/// data.
+[[nodiscard]] StepTime step_time_of_work(StepQuery const& query, Calibration const& calibration,
+                                         double forward_s, double backward_s, double optimizer_s);
 
 /// The part of a step's collectives that passes with a backward of `backward_s` do not hide: the
 /// all_reduce of all gradients after the last pass; with ZeRO half of that (reduce_scatter) after

@@ -37,8 +37,11 @@ bool fits(db::SeriesRun const& run, db::Facts const& work, PlannedRun const& pla
            is_on_gpu(summary) == planned.header.gpu && run.work == work;
 }
 
-double samples_a_rank(int global_batch_size, int dp_size) {
-    return static_cast<double>(global_batch_size) / std::max(1, dp_size);
+/// Ranks that share samples share their work.
+template <class Layout>
+double samples_a_rank(int global_batch_size, Layout const& layout) {
+    int const ranks = layout.dp_size * layout.tp_size * layout.sp_size * layout.pp_size;
+    return static_cast<double>(global_batch_size) / std::max(1, ranks);
 }
 
 /// The bucket as that run had planned it; nullptr: it had no such bucket.
@@ -59,6 +62,9 @@ bool is_alike(db::RunHistory const& run, plan::RunConfig const& config,
     auto const& record = run.summary.run;
     bool alike = record.nodes == resources.nodes &&
                  record.ranks == resources.nodes * resources.gpus_per_node;
+    auto const& layout = run.summary.plan->chosen;
+    alike = alike && layout.tp_size == chosen.tp_size && layout.sp_size == chosen.sp_size &&
+            layout.pp_size == chosen.pp_size;
     auto const asked = db::flatten(protocol::to_json(config));
     for (char const* key : {"debug.collectives", "parallel.overlap", "parallel.grad_bucket_mib"}) {
         auto const then = run.config.find(key);
@@ -105,8 +111,8 @@ std::optional<plan::BucketCompute> compute_of(plan::BucketPlan const& bucket,
     if (work == works.end() || then == nullptr || !std::isfinite(work->optimizer_s)) {
         return std::nullopt;
     }
-    double const had = samples_a_rank(then->global_batch_size, run.plan->chosen.dp_size);
-    double const has = samples_a_rank(bucket.global_batch_size, chosen.dp_size);
+    double const had = samples_a_rank(then->global_batch_size, run.plan->chosen);
+    double const has = samples_a_rank(bucket.global_batch_size, chosen);
     if (had <= 0 || has <= 0) return std::nullopt;
     std::string source = fmt::format("run {}", run.run.number);
     if (had != has) source += fmt::format(", scaled from {} to {} samples a rank", had, has);

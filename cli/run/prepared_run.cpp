@@ -58,6 +58,14 @@ Result<void> check_score(Context const& context, plan::RunConfig const& config,
     return {};
 }
 
+plan::ResolvedConfig with_layout(plan::ResolvedConfig resolved, plan::LayoutPlan const& chosen) {
+    auto& parallel = resolved.config.parallel;
+    parallel.tp_size.value = chosen.tp_size;
+    parallel.sp_size.value = chosen.sp_size;
+    parallel.pp_size.value = chosen.pp_size;
+    return resolved;
+}
+
 }  // namespace
 
 boost::system::result<PreparedRun, int> prepare_run(Context const& context,
@@ -100,9 +108,11 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     using Measured = std::vector<std::optional<plan::BucketCompute>>;
     submission.rehearsal = plan::rehearsal_compute(
         config, submission.plan, prepared.trained ? prepared.trained->compute : Measured());
-    // The expected step time follows from the compute times that it was given.
+    // The expected step time of that layout follows from the compute times that it was given.
     inputs.compute_times = submission.rehearsal;
-    if (auto again = plan_run(context, submission.resolved, inputs); again.has_value()) {
+    if (auto again =
+            plan_run(context, with_layout(submission.resolved, submission.plan.chosen), inputs);
+        again.has_value()) {
         submission.plan.predicted = again->decision.predicted;
         prepared.planned.decision.predicted = again->decision.predicted;
     }

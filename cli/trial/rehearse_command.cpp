@@ -78,13 +78,13 @@ CommandSpec rehearse_command() {
         .summary = "the run's collectives at its sizes, without the model",
         .details =
             "Starts the run's ranks where submit would, on as many nodes as --nodes says, and "
-            "lets them exchange gradients and weights of the model's sizes in the trainer's "
-            "order and overlap. The rank's own work is a busy loop on CPUs and a sleep on GPUs; it "
-            "takes "
+            "lets them exchange gradients, weights, tokens and layers' inputs of the model's sizes "
+            "in the trainer's order and overlap: the network runs with tensors that have sizes and "
+            "no values. The rank's own work is a busy loop on CPUs and a sleep on GPUs; it takes "
             "as long as rehearse.compute_s says, else as in the newest finished training run "
-            "of the same work, else as the plan expects. debug.collectives, all keys of "
-            "[parallel] but tp_size, sp_size and pp_size (which must be 1), optim.precision, "
-            "lora_rank and freeze count as in training; rehearse.data_wait_s delays the reader.\n\n"
+            "of the same work, else as the plan expects. debug.collectives, [parallel], "
+            "memory.recompute, optim.precision, lora_rank and freeze count as in training; "
+            "rehearse.data_wait_s delays the reader.\n\n"
             "Runs are called NAME-rehearsal-NUMBER: a separate series in history and "
             "reports.",
         .example =

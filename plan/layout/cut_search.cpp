@@ -61,7 +61,8 @@ bool is_open(PlanRequest const& request) {
     auto const& parallel = request.config.parallel;
     bool const any =
         parallel.tp_size.is_auto() || parallel.sp_size.is_auto() || parallel.pp_size.is_auto();
-    return any && request.config.run.job == "train" && ranks_of(request.config) > 1 &&
+    std::string const& job = request.config.run.job;
+    return any && (job == "train" || job == "rehearse") && ranks_of(request.config) > 1 &&
            request.compute_times.empty() && !request.cut;
 }
 

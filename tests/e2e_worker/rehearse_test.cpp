@@ -86,6 +86,33 @@ TEST_F(Rehearse, DividedRanksExchangeWeightsToo) {
     }
 }
 
+TEST_F(Rehearse, RanksThatShareLayersAndBlocksExchangeThem) {
+    auto job = rehearsal(1, 4);
+    auto& layout = job.plan.chosen;
+    layout.tp_size = layout.pp_size = 2;
+    for (auto& bucket : layout.buckets) {
+        bucket.micro_batch_size /= 2;
+        bucket.grad_accum_steps = 2;
+    }
+    auto const ranks = run(job, 4);
+    auto const names_of = [](WorkerRun const& rank) {
+        std::vector<std::string> names;
+        auto const last = rank.of("step").back();
+        for (auto const& each : last.at("collectives").as_array())
+            names.emplace_back(each.at("name").as_string());
+        return names;
+    };
+    for (auto const& rank : ranks) {
+        ASSERT_EQ(rank.exit_code, 0);
+        ASSERT_THAT(rank.of("step"), SizeIs(4));
+        EXPECT_THAT(rank.steps("arrival_s"), Each(Ge(0.0299)));
+        for (char const* name : {"layers all_to_all", "layers all_gather", "stages receive"})
+            EXPECT_THAT(names_of(rank), testing::Contains(name));
+    }
+    EXPECT_THAT(ranks[0].steps("samples"), Each(0.0));
+    EXPECT_THAT(ranks[2].steps("samples"), testing::ElementsAre(4, 4, 16, 4));
+}
+
 TEST_F(Rehearse, ADelayedReaderHoldsTheOthersUp) {
     auto job = rehearsal(2, 5);
     job.config.rehearse.data_wait_s = 0.2;

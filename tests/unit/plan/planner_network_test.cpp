@@ -73,5 +73,29 @@ TEST(Planner, ARehearsalIsExpectedToTakeTheWorkThatItIsGiven) {
     EXPECT_EQ(rehearsed.chosen.grad_bucket_mib, trained.chosen.grad_bucket_mib);
 }
 
+// (p - 1) / m of the work that it is given waits in a pipeline of p stages with m micro-batches;
+// layers that ranks share exchange their inputs over the measured links.
+TEST(Planner, ARehearsalHasTheBubbleAndTheExchangesOfItsLayout) {
+    auto r = on_nodes(2);
+    r.config.batch.global_batch_size = 32;
+    for (BucketSection& bucket : r.config.bucket) bucket.micro_batch_size = 4;
+    BucketCompute const work{.forward_s = 1, .backward_s = 2, .optimizer_s = 0.5, .source = "test"};
+    r.compute_times.assign(r.config.bucket.size(), work);
+    auto const in_layout = [&](double gbit_s, int tp_size, int pp_size) {
+        r.network = MeasuredNetwork{links_of(2, gbit_s), "2 nodes, now"};
+        r.config.parallel.tp_size = tp_size;
+        r.config.parallel.pp_size = pp_size;
+        return plan_of(r);
+    };
+    auto const piped = in_layout(10, 1, 2);
+    ASSERT_EQ(piped.chosen.buckets[0].grad_accum_steps, 8);
+    EXPECT_DOUBLE_EQ(piped.predicted.compute_s, 3.5);
+    EXPECT_NEAR(piped.predicted.bubble_s, 3.0 / 8, 0.02);
+    double const slow = in_layout(0.1, 2, 1).predicted.exposed_comm_s,
+                 fast = in_layout(0.2, 2, 1).predicted.exposed_comm_s;
+    EXPECT_NEAR(slow / fast, 2, 0.2);
+    EXPECT_GT(fast, 0);
+}
+
 }  // namespace
 }  // namespace osora::plan

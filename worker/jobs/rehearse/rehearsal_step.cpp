@@ -1,9 +1,15 @@
 #include "worker/jobs/rehearse/rehearsal_step.hpp"
 
+#include "worker/train/exchange_options.hpp"
+#include "worker/train/pass_order.hpp"
 #include "worker/train/step_boundary.hpp"
+
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <map>
 #include <utility>
 
 namespace osora::worker {
@@ -17,70 +23,122 @@ double seconds_between(Clock::time_point from, Clock::time_point to) {
 
 }  // namespace
 
-RehearsalStep::RehearsalStep(Parameters const& trained, RankGroups const& groups,
-                             RehearsalOptions const& options)
-    : options_(options) {
-    bool const divides = options.ranks.zero_stage > 0 && groups.all && groups.all->world_size() > 1;
-    network_ = std::make_unique<RehearsedNetwork>(
-        trained, RehearsedNetwork::Options{options.type, divides, options.work, options.device});
-    ranks_ = make_data_parallel(network_->parameters(), groups, options.ranks);
+struct RehearsalStep::Laps {
+    std::function<double()> waited;
+    Clock::time_point start = Clock::now();
+    double waited_s = 0;
+
+    double own() {
+        auto const now = Clock::now();
+        double const wall_s = seconds_between(std::exchange(start, now), now);
+        double const before_s = std::exchange(waited_s, waited());
+        return wall_s - (waited_s - before_s);
+    }
+};
+
+RehearsalStep::RehearsalStep(plan::WorkerJob const& job, RankGroups const& groups,
+                             OwnWork const& work, Device const& device,
+                             std::unique_ptr<RehearsedNetwork> network)
+    : work_(work),
+      device_(device),
+      network_(std::move(network)),
+      ranks_(make_data_parallel(network_->parameters(), groups, exchange_options(job))),
+      stages_(groups.stages),
+      ranks_of_network_(groups.stages ? groups.network : nullptr) {
+    for (auto const& each : {groups.tokens, groups.linears})
+        if (each) sharing_.push_back(each);
+    if (stages_) {
+        sharing_.push_back(stages_);
+        sharing_.push_back(ranks_of_network_);
+    }
+    for (auto const& bucket : job.plan.chosen.buckets)
+        micro_batches_.push_back(std::max(1, bucket.grad_accum_steps));
+}
+
+Result<std::unique_ptr<RehearsalStep>> RehearsalStep::make(plan::WorkerJob const& job,
+                                                           RankGroups const& groups,
+                                                           OwnWork const& work,
+                                                           Device const& device) {
+    OSORA_TRY(auto network, RehearsedNetwork::make(job, groups, work, device));
+    return std::make_unique<RehearsalStep>(job, groups, work, device, std::move(network));
 }
 
 void RehearsalStep::work_for(double seconds) const {
     auto const length = std::chrono::duration<double>(std::max(0.0, seconds));
-    options_.work.until(Clock::now() + std::chrono::duration_cast<Clock::duration>(length));
+    work_.until(Clock::now() + std::chrono::duration_cast<Clock::duration>(length));
 }
 
-/// As Trainer::passes() and attempt(): waiting is no part of the laps.
-Result<RehearsedStep> RehearsalStep::step(plan::BucketCompute const& compute, int grad_accum_steps,
-                                          std::function<void()> const& on_arrival) {
-    RehearsedStep times;
-    auto lap_start = Clock::now();
+double RehearsalStep::shared_s() const {
     double waited_s = 0;
-    auto const waited = [&] { return ranks_->waited_s() + network_->synchronised_s(); };
-    auto const own_lap = [&] {
-        auto const now = Clock::now();
-        double const wall_s = seconds_between(std::exchange(lap_start, now), now);
-        double const before_s = std::exchange(waited_s, waited());
-        return wall_s - (waited_s - before_s);
-    };
-    network_->parameters().clear_gradients();
-    network_->begin_step([this] { return ranks_->waited_s(); });
-    ranks_->begin_step();
-    int const passes = std::max(1, grad_accum_steps);
-    double const forward_s = compute.forward_s / passes, backward_s = compute.backward_s / passes;
-    for (int pass = 0; pass < passes; ++pass) {
-        bool const last = pass + 1 == passes;
-        at::Tensor const end =
-            network_->forward(pass * (forward_s + backward_s), forward_s, backward_s);
-        times.forward_s += own_lap();
+    for (auto const& each : sharing_) waited_s += each->waited_s();
+    return waited_s;
+}
+
+/// As Trainer::passes().
+Result<void> RehearsalStep::passes(std::size_t bucket, plan::BucketCompute const& compute,
+                                   std::function<void()> const& on_arrival, Laps& laps,
+                                   RehearsedStep& times) {
+    std::int64_t const count = micro_batches_[bucket];
+    auto const order =
+        stages_ ? pass_order(stages_->size(), stages_->rank(), stages_->virtual_stages(), count)
+                : pass_order(1, 0, 1, count);
+    std::map<std::pair<int, std::int64_t>, at::Tensor> ends;  // whose backward is to come
+    for (StagePass const& pass : order) {
+        std::pair const key(pass.virtual_stage, pass.micro_batch);
+        bool const last = &pass == &order.back();
+        if (pass.forward) {
+            if (stages_) stages_->enter(pass.virtual_stage);
+            ends[key] = network_->forward(bucket, compute.forward_s);
+            times.forward_s += laps.own();
+            continue;
+        }
         ranks_->begin({.scale = 1, .last = last});
-        end.backward();
-        times.backward_s += own_lap();
+        network_->backward(bucket, pass.virtual_stage, ends.extract(key).mapped(),
+                           compute.backward_s);
+        times.backward_s += laps.own();
         if (last && on_arrival) on_arrival();
         OSORA_TRY_VOID(ranks_->finish());
     }
-    options_.device.synchronize();
-    double const finished_s = own_lap();
-    bool const gpu = options_.device.is_gpu();
-    times.exposed_comm_s = gpu ? finished_s + network_->synchronised_s() : waited_s;
+    // The loss, which the last stage has.
+    if (ranks_of_network_) {
+        auto const options = at::TensorOptions(at::kDouble).device(device_.torch());
+        static_cast<void>(ranks_of_network_->all_gather(at::zeros({1}, options)));
+    }
+    return {};
+}
+
+/// As Trainer::attempt(): waiting is no part of the laps.
+Result<RehearsedStep> RehearsalStep::step(std::size_t bucket, plan::BucketCompute const& compute,
+                                          std::function<void()> const& on_arrival) {
+    RehearsedStep times;
+    auto const for_others = [this] { return ranks_->waited_s() + shared_s(); };
+    Laps laps{[&] { return for_others() + network_->synchronised_s(); }};
+    network_->parameters().clear_gradients();
+    network_->begin_step(for_others);
+    ranks_->begin_step();
+    for (auto const& each : sharing_) each->begin_step();
+    OSORA_TRY_VOID(passes(bucket, compute, on_arrival, laps, times));
+    device_.synchronize();
+    double const finished_s = laps.own();
+    bool const gpu = device_.is_gpu();
+    times.exposed_comm_s = gpu ? finished_s + network_->synchronised_s() : laps.waited_s;
     times.backward_s += gpu ? 0 : finished_s;
     static_cast<void>(ranks_->norm());
-    double const norm_s = gpu ? own_lap() : std::max(0.0, ranks_->waited_s() - waited_s);
-    static_cast<void>(own_lap());
-    times.exposed_comm_s += norm_s;
+    double const waited_s = laps.waited_s, own_s = laps.own();
+    times.exposed_comm_s += gpu ? own_s : std::max(0.0, laps.waited_s - waited_s);
     work_for(compute.optimizer_s);
-    times.optimizer_s = own_lap();
-    times.collectives = ranks_->costs(times.exposed_comm_s);
+    times.optimizer_s = laps.own();
+    times.collectives = ranks_->costs(times.exposed_comm_s - shared_s());
+    for (auto const& each : sharing_)
+        std::ranges::move(each->costs(), std::back_inserter(times.collectives));
     double const published_s = ranks_->publish();
     times.exposed_comm_s += gpu ? 0 : published_s;
     return times;
 }
 
-Result<RehearsedStep> RehearsalStep::run(plan::BucketCompute const& compute, int grad_accum_steps,
+Result<RehearsedStep> RehearsalStep::run(std::size_t bucket, plan::BucketCompute const& compute,
                                          std::function<void()> const& on_arrival) {
-    return at_step_boundary("rehearsed step",
-                            [&] { return step(compute, grad_accum_steps, on_arrival); });
+    return at_step_boundary("rehearsed step", [&] { return step(bucket, compute, on_arrival); });
 }
 
 }  // namespace osora::worker

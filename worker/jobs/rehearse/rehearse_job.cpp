@@ -1,13 +1,9 @@
 #include "worker/jobs/rehearse/rehearse_job.hpp"
 
 #include "base/env.hpp"
-#include "plan/model/model_sizes.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/rehearse/rehearsal_step.hpp"
 #include "worker/jobs/train_data.hpp"
-#include "worker/model/network_parameters.hpp"
-#include "worker/train/exchange_options.hpp"
-#include "worker/train/trainable.hpp"
 
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -29,22 +25,7 @@ Result<void> check_rehearsal(plan::WorkerJob const& job) {
                      fmt::format("the plan has {} buckets, the rehearsal times of {}",
                                  chosen.buckets.size(), job.rehearsal.size())};
     }
-    if (chosen.tp_size * chosen.sp_size * chosen.pp_size > 1) {
-        return Error{
-            Errc::invalid_input,
-            "a rehearsal has no layers and tokens that ranks could share: tp_size, sp_size "
-            "and pp_size are 1"};
-    }
     return {};
-}
-
-/// Names and shapes of what the run trains; no memory.
-Result<Parameters> trained_parameters(plan::WorkerJob const& job) {
-    OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
-    OSORA_TRY(auto parameters, network_parameters(shape));
-    OSORA_TRY_VOID(choose_trainable(parameters, job.config.optim,
-                                    static_cast<std::uint64_t>(job.config.train.seed)));
-    return parameters;
 }
 
 /// Which bucket of the run file a step trains on, and what workers call it.
@@ -84,6 +65,7 @@ public:
     struct Parts {
         plan::WorkerJob const& job;
         RankEnvironment const& self;
+        TrainRanks const& ranks;
         AgentLink& agent;
         Buckets const& buckets;
         RehearsalStep& step;
@@ -128,8 +110,7 @@ private:
             metrics.arrival_s = seconds_since(start);
             parts_.agent.send(protocol::Arrived{.step = number});
         };
-        OSORA_TRY(auto const times,
-                  parts_.step.run(parts_.job.rehearsal[entry], plan.grad_accum_steps, arrived));
+        OSORA_TRY(auto const times, parts_.step.run(entry, parts_.job.rehearsal[entry], arrived));
         OSORA_TRY(Vote const vote, parts_.vote.finish());
         metrics.step_time_s = seconds_since(start);
         metrics.bucket = parts_.buckets.name(number);
@@ -141,7 +122,7 @@ private:
             std::max(0.0, metrics.step_time_s - metrics.data_wait_s - times.forward_s -
                               times.backward_s - times.exposed_comm_s - times.optimizer_s);
         metrics.loss = metrics.grad_norm = metrics.lr = std::numeric_limits<double>::quiet_NaN();
-        metrics.samples = plan.global_batch_size / parts_.self.world_size;
+        metrics.samples = parts_.ranks.leads ? plan.global_batch_size / parts_.ranks.dp_size : 0;
         metrics.rss_bytes = resident_bytes();
         metrics.peak_allocated_bytes = parts_.device.peak_allocated_bytes();
         metrics.collectives = times.collectives;
@@ -165,21 +146,17 @@ Result<TrainOutcome> run_rehearse_job(plan::WorkerJob const& job, RankEnvironmen
     agent.send(protocol::PhaseChanged{.phase = protocol::Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
     OSORA_TRY(auto const ranks, join_train_ranks(self, device, job.plan.chosen, waiting_of(job)));
-    OSORA_TRY(auto const trained, trained_parameters(job));
     OSORA_TRY(auto const buckets, Buckets::open(job));
     std::string const& own_work = job.config.rehearse.own_work;
     bool const sleeps = own_work == "sleep" || (own_work == "auto" && device.is_gpu());
-    RehearsalStep step(trained, ranks,
-                       {.ranks = exchange_options(job),
-                        .type = scalar_type_of(job.plan.chosen.precision),
-                        .work = {.threads = sleeps ? 0 : threads},
-                        .device = device});
+    OSORA_TRY(auto const step,
+              RehearsalStep::make(job, ranks, {.threads = sleeps ? 0 : threads}, device));
     agent.send(protocol::WorkerHello{.rank = self.rank,
                                      .pid = static_cast<int>(::getpid()),
                                      .start_step = 0,
                                      .facts = process_facts(device)});
     StopVote vote(ranks.all);
-    return RehearseLoop({job, self, agent, buckets, step, vote, device}).run();
+    return RehearseLoop({job, self, ranks, agent, buckets, *step, vote, device}).run();
 }
 
 }  // namespace osora::worker

@@ -1,12 +1,18 @@
-// The moments of backward come from the shape of a transformer, not from a measurement.
+// Layers read tensors without values. When the gradient of one arrives, a tensor with memory gets
+// one of zeros: backward has come to that layer.
 #include "worker/jobs/rehearse/rehearsed_network.hpp"
+
+#include "plan/model/model_sizes.hpp"
+#include "worker/train/precision.hpp"
+#include "worker/train/trainable.hpp"
 
 #include <ATen/Parallel.h>
 #include <ATen/ops/zeros.h>
-#include <torch/csrc/autograd/custom_function.h>
+#include <torch/csrc/autograd/function.h>
+#include <torch/csrc/autograd/variable.h>
 
-#include <map>
-#include <string>
+#include <algorithm>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -15,39 +21,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// "spatial_blocks.3" of "spatial_blocks.3.attn.qkv.weight"; "" outside the blocks.
-std::string block_of(std::string const& name) {
-    auto const blocks = name.find("blocks.");
-    if (blocks == std::string::npos) return "";
-    auto const end = name.find('.', blocks + 7);
-    return end == std::string::npos ? "" : name.substr(0, end);
-}
-
-/// Share of a pass before each tensor, and 1 at the end.
-std::vector<double> shares_before(std::vector<NamedTensor const*> const& trained) {
-    std::map<std::string, double> block_items;
-    double all_items = 0;
-    for (auto const* each : trained) {
-        auto const items = static_cast<double>(each->tensor.numel());
-        all_items += items;
-        auto const block = block_of(each->name);
-        if (!block.empty()) block_items[block] += items;
-    }
-    std::vector<double> before{0};
-    for (auto const* each : trained) {
-        auto const items = static_cast<double>(each->tensor.numel());
-        auto const block = block_items.find(block_of(each->name));
-        double const share = block_items.empty() ? items / all_items
-                             : block == block_items.end()
-                                 ? 0
-                                 : items / block->second / static_cast<double>(block_items.size());
-        before.push_back(before.back() + share);
-    }
-    return before;
-}
-
 void spin_until(Clock::time_point deadline) {
     while (Clock::now() < deadline) {}
+}
+
+int runs_of(std::shared_ptr<PipelineRanks> const& stages) {
+    return stages ? stages->virtual_stages() : 1;
 }
 
 }  // namespace
@@ -62,87 +41,170 @@ void OwnWork::until(Clock::time_point deadline) const {
     }
 }
 
-/// Reads nothing of the parameter; its gradient is zeros.
-struct RehearsedNetwork::Touch : torch::autograd::Function<RehearsedNetwork::Touch> {
-    using Variable = torch::autograd::Variable;
+/// As soon as autograd can, like its own accumulation into leaves.
+struct RehearsedNetwork::Arrival final : torch::autograd::Node {
+    Arrival(RehearsedNetwork& network, at::Tensor with_memory)
+        : Node(std::numeric_limits<std::uint64_t>::max()),
+          network_(network),
+          tensor_(std::move(with_memory)),
+          accumulate_(torch::autograd::impl::grad_accumulator(tensor_)) {}
 
-    static Variable forward(torch::autograd::AutogradContext* context, Variable const& x,
-                            Variable const& /*parameter*/, std::int64_t network,
-                            std::int64_t index) {
-        context->saved_data["network"] = network;
-        context->saved_data["index"] = index;
-        return x.clone();
+    torch::autograd::variable_list apply(torch::autograd::variable_list&& /*gradients*/) override {
+        if (network_.exchanging_.counting) return {};
+        network_.work();
+        // Here, not as the next node: for a tensor on a GPU that would run in another thread,
+        // beside the exchanges of this one.
+        (*accumulate_)({at::zeros(tensor_.sizes(), tensor_.options().requires_grad(false))});
+        return {};
     }
-    static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
-                                                   torch::autograd::variable_list gradients) {
-        auto const index = static_cast<std::size_t>(context->saved_data["index"].toInt());
-        auto* const network = reinterpret_cast<RehearsedNetwork*>(
-            static_cast<std::intptr_t>(context->saved_data["network"].toInt()));
-        network->backward(index);
-        at::Tensor const& parameter = network->tensors_[index];
-        return {gradients[0],
-                at::zeros(parameter.sizes(), parameter.options().requires_grad(false)), Variable(),
-                Variable()};
-    }
+    [[nodiscard]] std::string name() const override { return "RehearsedArrival"; }
+
+private:
+    RehearsedNetwork& network_;
+    at::Tensor tensor_;
+    std::shared_ptr<torch::autograd::Node> accumulate_;
 };
 
-RehearsedNetwork::RehearsedNetwork(Parameters const& trained, Options const& options)
-    : options_(options),
-      parameters_(at::TensorOptions().dtype(options.type).device(options.device.torch())) {
-    std::vector<NamedTensor const*> sizes;
-    for (NamedTensor const& each : trained.all())
-        if (each.kind == TensorKind::trainable) sizes.push_back(&each);
-    before_ = shares_before(sizes);
-    parameters_.delay_memory(options.divides);
-    for (NamedTensor const* each : sizes) {
-        units_.push_back(trained.unit_of(*each));
-        parameters_.enter_unit(units_.back());
-        tensors_.push_back(parameters_.add(each->name, each->tensor.sizes()));
+RehearsedNetwork::RehearsedNetwork(plan::WorkerJob const& job, RankGroups const& groups,
+                                   OwnWork const& work, Device const& device)
+    : buckets_(job.plan.chosen.buckets),
+      stages_(groups.stages),
+      own_work_(work),
+      device_(device),
+      exchanging_{.device = device.torch(), .before = [this] { this->work(); }},
+      parameters_(at::TensorOptions()) {}
+
+RehearsedNetwork::~RehearsedNetwork() = default;
+
+Result<std::unique_ptr<RehearsedNetwork>> RehearsedNetwork::make(plan::WorkerJob const& job,
+                                                                 RankGroups const& groups,
+                                                                 OwnWork const& work,
+                                                                 Device const& device) {
+    auto made = std::make_unique<RehearsedNetwork>(job, groups, work, device);
+    OSORA_TRY_VOID(made->build(job, groups));
+    return made;
+}
+
+Result<void> RehearsedNetwork::build(plan::WorkerJob const& job, RankGroups const& groups) {
+    auto const& chosen = job.plan.chosen;
+    OSORA_TRY(auto const shape, plan::model_shape(job.config.model));
+    OSORA_TRY(auto const recompute, plan::recompute_choice(chosen.recompute));
+    auto const shared = [&](std::shared_ptr<SequenceRanks> const& ranks) {
+        return ranks ? std::make_shared<RehearsedTokens>(ranks, exchanging_) : nullptr;
+    };
+    RehearsedLayers with{.type = scalar_type_of(chosen.precision),
+                         .layers = {.linears = shared(groups.linears)},
+                         .tokens = shared(groups.tokens),
+                         .recompute = recompute};
+    if (groups.stages) {
+        with.layers.stages = std::make_shared<RehearsedStages>(groups.stages, exchanging_);
+        with.layers.run_ends = chosen.run_ends;
     }
+    OSORA_TRY(model_, rehearsed_model(shape, with));
+    OSORA_TRY_VOID(choose_trainable(model_->parameters(), job.config.optim,
+                                    static_cast<std::uint64_t>(job.config.train.seed)));
+    bool const divides = chosen.zero_stage > 0 && groups.all && groups.all->world_size() > 1;
+    parameters_ = model_->parameters().trainable_on(
+        at::TensorOptions(with.type).device(device_.torch()), divides);
     parameters_.initialise([](NamedTensor const&, at::Tensor const& values) { values.zero_(); });
+    lead_gradients();
+    model_->parameters().add_gate(*this);
+    exchanging_.counting = true;
+    for (auto const& bucket : buckets_) flops_.push_back(count(bucket));
+    exchanging_.counting = false;
+    return {};
+}
+
+void RehearsedNetwork::lead_gradients() {
+    auto const read = model_->parameters().trainable();
+    auto const kept = parameters_.trainable();
+    for (std::size_t i = 0; i < read.size(); ++i) {
+        arrivals_.push_back(std::make_shared<Arrival>(*this, kept[i]));
+        auto const place = arrivals_.back()->add_input_metadata(read[i]);
+        torch::autograd::impl::set_gradient_edge(read[i], {arrivals_.back(), place});
+    }
+}
+
+RehearsedNetwork::BucketFlops RehearsedNetwork::count(plan::BucketPlan const& bucket) {
+    BucketFlops flops(static_cast<std::size_t>(runs_of(stages_)));
+    std::vector<at::Tensor> ends;
+    for (std::size_t run = 0; run < flops.size(); ++run) {
+        if (stages_) stages_->enter(static_cast<int>(run));
+        launched_.reset();
+        ends.push_back(model_->forward(bucket, bucket.micro_batch_size));
+        flops[run].forward = launched_.count();
+    }
+    for (std::size_t run = flops.size(); run-- > 0;) {
+        launched_.reset();
+        ends[run].backward();
+        flops[run].backward = launched_.count();
+    }
+    return flops;
 }
 
 void RehearsedNetwork::begin_step(std::function<double()> waited_s) {
     start_ = Clock::now();
     waited_s_ = std::move(waited_s);
-    synchronised_s_ = 0;
+    synchronised_s_ = planned_s_ = 0;
 }
 
-void RehearsedNetwork::work(double planned_s) {
-    if (options_.device.is_gpu()) {
+void RehearsedNetwork::begin_pass(double flops, double all_flops, double step_s) {
+    pass_flops_ = flops;
+    pass_s_ = all_flops > 0 ? step_s * flops / all_flops : 0;
+    launched_.reset();
+}
+
+void RehearsedNetwork::end_pass() {
+    planned_s_ += pass_s_;
+    work_until(planned_s_);
+}
+
+void RehearsedNetwork::work() {
+    double const share = pass_flops_ > 0 ? std::min(1.0, launched_.count() / pass_flops_) : 0;
+    work_until(planned_s_ + share * pass_s_);
+}
+
+void RehearsedNetwork::work_until(double planned_s) {
+    if (device_.is_gpu()) {
         auto const before = Clock::now();
-        options_.device.synchronize();
+        device_.synchronize();
         synchronised_s_ += std::chrono::duration<double>(Clock::now() - before).count();
     }
     std::chrono::duration<double> const since_start(planned_s + waited_s_() + synchronised_s_);
-    options_.work.until(start_ + std::chrono::duration_cast<Clock::duration>(since_start));
+    own_work_.until(start_ + std::chrono::duration_cast<Clock::duration>(since_start));
 }
 
-void RehearsedNetwork::backward(std::size_t index) {
-    work(backward_begin_s_ + (1 - before_[index]) * backward_s_);
+at::Tensor RehearsedNetwork::forward(std::size_t bucket, double step_s) {
+    auto const& plan = buckets_[bucket];
+    auto const& runs = flops_[bucket];
+    double all = 0;
+    for (PassFlops const& each : runs) all += each.forward;
+    auto const run = static_cast<std::size_t>(stages_ ? stages_->virtual_stage() : 0);
+    begin_pass(runs[run].forward, all * std::max(1, plan.grad_accum_steps), step_s);
+    at::Tensor const end = model_->forward(plan, plan.micro_batch_size);
+    end_pass();
+    return end;
 }
 
-at::Tensor RehearsedNetwork::forward(double begin_s, double forward_s, double backward_s) {
-    backward_begin_s_ = begin_s + forward_s;
-    backward_s_ = backward_s;
-    at::Tensor x = at::zeros({}, at::TensorOptions().device(options_.device.torch()));
-    auto const self = static_cast<std::int64_t>(reinterpret_cast<std::intptr_t>(this));
-    std::size_t next = 0;
-    for (std::size_t unit = 0; next < tensors_.size(); ++unit) {
-        parameters_.open_unit(unit);
-        std::size_t end = next;
-        while (end < tensors_.size() && units_[end] <= unit) ++end;
-        work(begin_s + before_[end] * forward_s);
-        for (; next < end; ++next)
-            x = Touch::apply(x, tensors_[next], self, static_cast<std::int64_t>(next));
-        // As networks do: what embedders give is read by all blocks.
-        if (unit == 0)
-            parameters_.close_unit(unit, {});
-        else
-            parameters_.close_unit(unit, {x});
-    }
-    work(begin_s + forward_s);
-    return x;
+void RehearsedNetwork::backward(std::size_t bucket, int virtual_stage, at::Tensor const& end,
+                                double step_s) {
+    auto const& runs = flops_[bucket];
+    double all = 0;
+    for (PassFlops const& each : runs) all += each.backward;
+    begin_pass(runs[static_cast<std::size_t>(virtual_stage)].backward,
+               all * std::max(1, buckets_[bucket].grad_accum_steps), step_s);
+    end.backward();
+    end_pass();
+}
+
+void RehearsedNetwork::open(std::size_t unit) {
+    if (!exchanging_.counting) parameters_.open_unit(unit);
+}
+
+void RehearsedNetwork::close(std::size_t unit, std::initializer_list<at::Tensor> outputs) {
+    if (exchanging_.counting) return;
+    work();
+    parameters_.close_unit(unit, outputs);
 }
 
 }  // namespace osora::worker

@@ -1,19 +1,23 @@
 // A rehearsal asks for the collectives that the trainer asks for: kind, size and order, recorded at
 // the backend on both sides.
 #include "worker/jobs/rehearse/rehearsal_step.hpp"
+#include "plan/model/model_cost.hpp"
+#include "plan/model/model_description.hpp"
 #include "tests/unit/worker/jobs/recording_backend.hpp"
 #include "tests/unit/worker/parallel/ranks.hpp"
 #include "worker/jobs/objectives.hpp"
 #include "worker/model/stdit/stdit3.hpp"
 #include "worker/parallel/stop_vote.hpp"
-#include "worker/train/exchange_options.hpp"
 #include "worker/train/trainable.hpp"
 #include "worker/train/trainer.hpp"
 
 #include <ATen/Parallel.h>
 #include <gtest/gtest.h>
+#include <torch/csrc/autograd/function_hook.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <ctime>
+#include <map>
 #include <mutex>
 
 namespace osora::worker {
@@ -23,6 +27,7 @@ using Calls = std::vector<std::string>;
 using Costs = std::vector<protocol::CollectiveCost>;
 
 constexpr int kSteps = 2;
+constexpr int kFrames = 2, kSide = 16;  // of clips, two a rank and step
 
 /// What of a run decides its collectives.
 struct Case {
@@ -32,6 +37,10 @@ struct Case {
     int zero_stage = 0;
     std::string precision = "fp32", reduce_dtype = "";
     int lora_rank = 0;
+    std::string arch = "stdit3-tiny", recompute = "none";
+    int tp = 1, sp = 1, pp = 1, virtual_stages = 1, dp = 2;
+    bool ring = false;
+    [[nodiscard]] int ranks() const { return tp * sp * pp * dp; }
 };
 
 plan::WorkerJob job_of(Case const& wanted) {
@@ -39,7 +48,21 @@ plan::WorkerJob job_of(Case const& wanted) {
     job.config.debug.collectives = wanted.collectives;
     job.config.parallel.overlap = wanted.overlap;
     job.config.optim.lora_rank = wanted.lora_rank;
-    job.plan.chosen.dp_size = 2;
+    job.config.model.arch = wanted.arch;
+    job.plan.chosen.tp_size = wanted.tp;
+    job.plan.chosen.sp_size = wanted.sp;
+    job.plan.chosen.pp_size = wanted.pp;
+    job.plan.chosen.dp_size = wanted.dp;
+    job.plan.chosen.virtual_stages = wanted.virtual_stages;
+    job.plan.chosen.recompute = wanted.recompute;
+    if (wanted.ring) job.plan.chosen.sp_kind = "ring";
+    plan::BucketPlan bucket;
+    bucket.num_frames = kFrames;
+    bucket.height = bucket.width = kSide;
+    bucket.micro_batch_size = 1;
+    bucket.grad_accum_steps = 2;
+    bucket.global_batch_size = 2 * wanted.dp;
+    job.plan.chosen.buckets = {bucket};
     job.plan.chosen.grad_bucket_mib = 2;
     job.plan.chosen.zero_stage = wanted.zero_stage;
     job.plan.chosen.precision = wanted.precision;
@@ -70,61 +93,64 @@ std::vector<Calls> record(std::function<void(Group const&)> const& body) {
     return calls;
 }
 
-/// As TrainLoop::one_step, two micro-batches a step.
-std::vector<Calls> trained(plan::WorkerJob const& job, Costs& counted) {
+RankGroups groups_of(plan::WorkerJob const& job, Group const& group) {
+    auto const& chosen = job.plan.chosen;
+    return split_ranks(group, {.tp_size = chosen.tp_size,
+                               .sp_size = chosen.sp_size,
+                               .pp_size = chosen.pp_size,
+                               .virtual_stages = chosen.virtual_stages,
+                               .attention = chosen.sp_kind == "ring" ? AttentionForm::ring
+                                                                     : AttentionForm::exchange})
+        .value();
+}
+
+/// As TrainLoop::one_step, two micro-batches a step. Gives what the last step counted.
+Costs train(plan::WorkerJob const& job, RankGroups const& groups) {
+    Costs counted;
+    Notices notices;
+    auto objective = make_objective(job, Device(), groups, notices).value();
+    EXPECT_TRUE(choose_trainable(objective->parameters(), job.config.optim, 1).has_value());
+    Trainer trainer(job, std::move(objective), groups);
+    StopVote vote(groups.all);
+    std::vector<std::uint8_t> const pixels(std::size_t{2} * kFrames * kSide * kSide * 3, 100);
+    for (int step = 0; step < kSteps; ++step) {
+        StepInput input;
+        input.step = step;
+        input.pixels = pixels;
+        input.samples = 2;
+        input.frames = kFrames;
+        input.height = input.width = kSide;
+        input.identities = {{.id = 1, .fps = 24}, {.id = 2, .fps = 24}};
+        input.global_samples = 2 * job.plan.chosen.dp_size;
+        vote.begin(Vote::go_on);
+        auto const output = trainer.step(input);
+        EXPECT_TRUE(output.has_value()) << (output ? "" : output.error().message);
+        counted = output->collectives;
+        EXPECT_TRUE(vote.finish().has_value());
+    }
+    return counted;
+}
+
+Costs rehearse(plan::WorkerJob const& job, RankGroups const& groups) {
+    Costs counted;
+    auto const rehearsal = RehearsalStep::make(job, groups).value();
+    StopVote vote(groups.all);
+    for (int step = 0; step < kSteps; ++step) {
+        vote.begin(Vote::go_on);
+        auto const times = rehearsal->run(0, {}, {});
+        EXPECT_TRUE(times.has_value());
+        counted = times->collectives;
+        EXPECT_TRUE(vote.finish().has_value());
+    }
+    return counted;
+}
+
+using Way = Costs (*)(plan::WorkerJob const&, RankGroups const&);
+
+std::vector<Calls> recorded(Way run, plan::WorkerJob const& job, Costs& counted) {
     return record([&](Group const& group) {
-        Notices notices;
-        auto objective = make_objective(job, Device(), {}, notices).value();
-        ASSERT_TRUE(choose_trainable(objective->parameters(), job.config.optim, 1).has_value());
-        Trainer trainer(job, std::move(objective), {.all = group});
-        StopVote vote(group);
-        std::vector<std::uint8_t> const pixels(2 * 1 * 16 * 16 * 3, 100);
-        for (int step = 0; step < kSteps; ++step) {
-            StepInput input;
-            input.step = step;
-            input.pixels = pixels;
-            input.samples = 2;
-            input.frames = 1;
-            input.height = input.width = 16;
-            input.identities = {{.id = 1, .fps = 24}, {.id = 2, .fps = 24}};
-            input.global_samples = 4;
-            vote.begin(Vote::go_on);
-            auto const output = trainer.step(input);
-            ASSERT_TRUE(output.has_value());
-            if (group.rank() == 0) counted = output->collectives;
-            ASSERT_TRUE(vote.finish().has_value());
-        }
-    });
-}
-
-Parameters trained_of(plan::WorkerJob const& job) {
-    Stdit3 const model(stdit3_config("stdit3-tiny").value(), at::TensorOptions().device(at::kMeta));
-    Parameters parameters = model.parameters();
-    EXPECT_TRUE(choose_trainable(parameters, job.config.optim, 1).has_value());
-    return parameters;
-}
-
-RehearsalStep rehearsal_of(plan::WorkerJob const& job, std::optional<Group> group,
-                           int threads = 1) {
-    return {trained_of(job),
-            {.all = std::move(group)},
-            {.ranks = exchange_options(job),
-             .type = scalar_type_of(job.plan.chosen.precision),
-             .work = {.threads = threads}}};
-}
-
-std::vector<Calls> rehearsed(plan::WorkerJob const& job, plan::BucketCompute const& compute,
-                             Costs& counted) {
-    return record([&](Group const& group) {
-        auto rehearsal = rehearsal_of(job, group);
-        StopVote vote(group);
-        for (int step = 0; step < kSteps; ++step) {
-            vote.begin(Vote::go_on);
-            auto const times = rehearsal.run(compute, 2, {});
-            ASSERT_TRUE(times.has_value());
-            if (group.rank() == 0) counted = times->collectives;
-            ASSERT_TRUE(vote.finish().has_value());
-        }
+        Costs const own = run(job, {.all = group});
+        if (group.rank() == 0) counted = own;
     });
 }
 
@@ -134,8 +160,8 @@ TEST_P(SameCollectives, AsTheTrainer) {
     at::set_num_threads(1);
     auto const job = job_of(GetParam());
     Costs in_training, in_rehearsal;
-    auto const expected = trained(job, in_training);
-    EXPECT_EQ(rehearsed(job, {}, in_rehearsal), expected);
+    auto const expected = recorded(train, job, in_training);
+    EXPECT_EQ(recorded(rehearse, job, in_rehearsal), expected);
     EXPECT_EQ(counts_of(in_rehearsal), counts_of(in_training));
     EXPECT_EQ(expected[0], expected[1]);
     EXPECT_GE(expected[0].size(), 2u * kSteps);  // with the vote
@@ -153,22 +179,64 @@ INSTANTIATE_TEST_SUITE_P(
                     Case{.name = "lora_zero3", .zero_stage = 3, .lora_rank = 4}),
     [](auto const& info) { return info.param.name; });
 
+/// Ranks that share tokens, layers and blocks.
+class SameExchanges : public testing::TestWithParam<Case> {};
+
+TEST_P(SameExchanges, AsTheTrainer) {
+    at::set_num_threads(1);
+    auto const job = job_of(GetParam());
+    auto const counted = [&](Way run) {
+        std::vector<std::vector<std::string>> counts(static_cast<std::size_t>(GetParam().ranks()));
+        std::mutex writing;
+        run_ranks(GetParam().ranks(), [&](Group const& group) {
+            auto const lines = counts_of(run(job, groups_of(job, group)));
+            std::scoped_lock const lock(writing);
+            counts[static_cast<std::size_t>(group.rank())] = lines;
+        });
+        return counts;
+    };
+    auto const expected = counted(train);
+    EXPECT_EQ(counted(rehearse), expected);
+    EXPECT_FALSE(expected[0].empty());
+}
+INSTANTIATE_TEST_SUITE_P(
+    Ways, SameExchanges,
+    testing::Values(
+        Case{.name = "tp", .tp = 2, .dp = 1}, Case{.name = "sp", .sp = 2, .dp = 1},
+        Case{.name = "ring", .sp = 2, .dp = 1, .ring = true}, Case{.name = "pp", .pp = 2, .dp = 1},
+        Case{.name = "pp4_uneven", .pp = 4, .dp = 1},
+        Case{.name = "virtual_stages", .pp = 2, .virtual_stages = 2, .dp = 1},
+        Case{.name = "tp_zero2", .zero_stage = 2, .tp = 2},
+        Case{.name = "sp_zero3", .zero_stage = 3, .sp = 2},
+        Case{.name = "tp_full", .recompute = "full", .tp = 2, .dp = 1},
+        Case{.name = "sp_selective", .recompute = "selective", .sp = 2, .dp = 1},
+        Case{.name = "ring_full", .recompute = "full", .sp = 2, .dp = 1, .ring = true},
+        Case{.name = "tp_pp_zero1", .zero_stage = 1, .tp = 2, .pp = 2},
+        Case{.name = "tp_sp_lora", .lora_rank = 4, .tp = 2, .sp = 2, .dp = 1},
+        Case{.name = "tp_bf16", .precision = "bf16", .tp = 2, .dp = 1},
+        Case{.name = "mmdit_tp_sp", .arch = "mmdit-tiny", .tp = 2, .sp = 2, .dp = 1},
+        Case{.name = "mmdit_ring", .arch = "mmdit-tiny", .sp = 2, .dp = 1, .ring = true},
+        Case{.name = "mmdit_virtual", .arch = "mmdit-tiny", .pp = 2, .virtual_stages = 2},
+        Case{.name = "stdit2_tp_pp", .arch = "stdit2-tiny", .tp = 2, .pp = 2, .dp = 1},
+        Case{.name = "stdit2_sp_full", .arch = "stdit2-tiny", .recompute = "full", .sp = 2}),
+    [](auto const& info) { return info.param.name; });
+
 // Two micro-batches of the tiny network, counted by hand: each parameter once, in fp32.
 TEST(RehearsalStep, AllGradientsAreReducedOnceAStep) {
     at::set_num_threads(1);
     std::int64_t bytes = 0;
     std::size_t tensors = 0;
-    for (auto const& each : trained_of(job_of({})).all()) {
-        if (each.kind != TensorKind::trainable) continue;
-        bytes += 4 * each.tensor.numel();
+    Stdit3 const model(stdit3_config("stdit3-tiny").value(), at::TensorOptions().device(at::kMeta));
+    for (at::Tensor const& each : model.parameters().trainable()) {
+        bytes += 4 * each.numel();
         ++tensors;
     }
     Costs counted;
-    static_cast<void>(rehearsed(job_of({}), {}, counted));
+    static_cast<void>(recorded(rehearse, job_of({}), counted));
     ASSERT_EQ(counted.size(), 1u);
     EXPECT_EQ(counted[0].bytes, bytes);
     EXPECT_EQ(counted[0].calls, (bytes + (2 << 20) - 1) / (2 << 20));
-    static_cast<void>(rehearsed(job_of({"", "per_parameter"}), {}, counted));
+    static_cast<void>(recorded(rehearse, job_of({"", "per_parameter"}), counted));
     ASSERT_EQ(counted.size(), 2u);
     EXPECT_EQ(counted[0].calls, static_cast<std::int64_t>(tensors));
     EXPECT_EQ(counted[1].calls, 2);  // barriers
@@ -184,53 +252,55 @@ public:
     Calls seen;
 };
 
-// The last layer costs nothing, each block half of backward (in proportion to its parameters), the
-// embedder nothing again: no gradient is there earlier.
+class NotedArrival final : public torch::autograd::PostAccumulateGradHook {
+public:
+    explicit NotedArrival(std::function<void()> note) : note_(std::move(note)) {}
+    void operator()(torch::autograd::Variable const& parameter) override {
+        EXPECT_EQ(parameter.grad().sizes(), parameter.sizes());
+        note_();
+    }
+
+private:
+    std::function<void()> note_;
+};
+
+// The first block's gradients come when backward is nearly over, those of the last layer when it
+// has hardly begun; between them, as part_flops() divides the work of a sample among the blocks.
 TEST(RehearsedNetwork, GradientsAppearAsTheirBlocksAreDone) {
-    Parameters sizes(at::TensorOptions().device(at::kMeta));
-    std::pair<char const*, int> const rows[] = {{"x_embedder.weight", 4},
-                                                {"spatial_blocks.0.a", 1},
-                                                {"spatial_blocks.0.b", 3},
-                                                {"temporal_blocks.0.a", 4},
-                                                {"final_layer.weight", 4}};
-    std::size_t const units[] = {0, 1, 1, 2, 3};
-    for (std::size_t i = 0; i < 5; ++i) {
-        sizes.enter_unit(units[i]);
-        sizes.add(rows[i].first, {rows[i].second});
-    }
-    RehearsedNetwork network(sizes, {});
-    NotedUnits gate;
-    network.parameters().add_gate(gate);
-    std::vector<std::pair<std::string, double>> found;
+    at::set_num_threads(1);
+    auto const job = job_of({});
+    auto const network = RehearsedNetwork::make(job, {}, {}, {}).value();
+    std::map<std::string, double> found;
     auto const start = std::chrono::steady_clock::now();
-    for (NamedTensor const& each : network.parameters().all()) {
-        each.tensor.register_hook([&found, &each, start](at::Tensor const& gradient) {
-            EXPECT_EQ(gradient.sizes(), each.tensor.sizes());
-            found.emplace_back(
-                each.name,
-                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-        });
+    for (NamedTensor const& each : network->parameters().all())
+        torch::autograd::impl::set_post_acc_grad_hooks(
+            each.tensor, std::make_unique<NotedArrival>([&found, &each, start] {
+                found[each.name] =
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            }));
+    network->begin_step([] { return 0.02; });  // has waited for others
+    double const forward_s = 0.06, backward_s = 0.4, begun = forward_s / 2 + 0.02;
+    network->backward(0, 0, network->forward(0, forward_s), backward_s);
+    plan::BucketKey const key{.height = kSide, .width = kSide, .num_frames = kFrames};
+    auto const work = plan::part_flops(plan::model_shape("stdit3-tiny").value(), key);
+    double all = work.first + work.last, after = work.last;
+    for (double const each : work.blocks) all += each;
+    // Spatial and temporal blocks alternate. A rank's two micro-batches share the step.
+    for (std::size_t i = work.blocks.size(); i-- > 0;) {
+        std::string const name =
+            fmt::format("{}_blocks.{}.mlp.fc1.weight", i % 2 == 0 ? "spatial" : "temporal", i / 2);
+        EXPECT_GE(found.at(name), begun + 0.9 * after / all * backward_s / 2) << name;
+        after += work.blocks[i];
     }
-    network.begin_step([] { return 0.02; });  // has waited for others
-    network.forward(0.01, 0.03, 0.08).backward();
-    EXPECT_EQ(gate.seen, (Calls{"open 0", "close 0", "open 1", "close 1", "open 2", "close 2",
-                                "open 3", "close 3"}));
-    double const begun = 0.01 + 0.03 + 0.02;
-    std::vector<std::pair<std::string, double>> const least{{"final_layer.weight", begun},
-                                                            {"temporal_blocks.0.a", begun + 0.04},
-                                                            {"spatial_blocks.0.b", begun + 0.07},
-                                                            {"spatial_blocks.0.a", begun + 0.08},
-                                                            {"x_embedder.weight", begun + 0.08}};
-    ASSERT_EQ(found.size(), least.size());
-    for (std::size_t i = 0; i < least.size(); ++i) {
-        EXPECT_EQ(found[i].first, least[i].first);
-        EXPECT_GE(found[i].second, least[i].second - 1e-6);
-    }
+    EXPECT_GE(found.at("x_embedder.proj.weight"), begun + 0.9 * backward_s / 2);
+    EXPECT_LT(found.at("final_layer.linear.weight"), found.at("temporal_blocks.0.mlp.fc1.weight"));
 }
 
 TEST(RehearsalStep, OwnWorkTakesTheTimeItIsGiven) {
     run_ranks(2, [&](Group const& group) {
-        auto rehearsal = rehearsal_of(job_of({}), group);
+        auto job = job_of({});
+        job.plan.chosen.buckets[0].grad_accum_steps = 1;
+        auto const rehearsal = RehearsalStep::make(job, {.all = group}).value();
         double arrived_s = 0;
         auto const start = std::chrono::steady_clock::now();
         auto const passed = [&] {
@@ -238,7 +308,7 @@ TEST(RehearsalStep, OwnWorkTakesTheTimeItIsGiven) {
         };
         plan::BucketCompute const compute{
             .forward_s = 0.05, .backward_s = 0.1, .optimizer_s = 0.02, .source = {}};
-        auto const times = rehearsal.run(compute, 1, [&] { arrived_s = passed(); }).value();
+        auto const times = rehearsal->run(0, compute, [&] { arrived_s = passed(); }).value();
         EXPECT_GE(times.forward_s, 0.05);
         EXPECT_GE(times.forward_s + times.backward_s, 0.15);
         EXPECT_GE(times.optimizer_s, 0.02);
@@ -256,17 +326,17 @@ double processor_s() {
 }
 
 TEST(RehearsalStep, OwnWorkOfNoThreadsLeavesTheProcessorIdle) {
-    auto const rehearsal = rehearsal_of(job_of({}), std::nullopt, 0);
+    auto const rehearsal = RehearsalStep::make(job_of({}), {}, {.threads = 0}).value();
     double const before = processor_s();
-    rehearsal.work_for(0.2);
+    rehearsal->work_for(0.2);
     EXPECT_LT(processor_s() - before, 0.1);
 }
 
 TEST(RehearsalStep, APeerThatIsGoneIsAnError) {
     run_ranks(2, [&](Group const& group) {
-        auto rehearsal = rehearsal_of(job_of({}), group);
+        auto const rehearsal = RehearsalStep::make(job_of({}), {.all = group}).value();
         if (group.rank() == 1) return;
-        auto const failed = rehearsal.run({}, 1, {});
+        auto const failed = rehearsal->run(0, {}, {});
         ASSERT_TRUE(failed.has_error());
         EXPECT_EQ(failed.error().code, Errc::unreachable);
     });
