@@ -104,9 +104,19 @@ TEST_F(ProgressiveTuning, ChangesPassesAndNotTheLoss) {
     EXPECT_EQ(again[0].steps("micro_batch_size"), std::vector<double>(10, sizes.back()));
     EXPECT_TRUE(notices_of(again[0]).empty());
 
+    // What was found with another plan may not fit.
+    more.config.train.steps = 122;
+    more.plan.predicted.memory_limit_gib = 3;
+    auto const less = run(more, 2);
+    ASSERT_EQ(less[0].exit_code, 0);
+    EXPECT_THAT(notices_of(less[0]),
+                testing::ElementsAre(testing::AllOf(HasSubstr("4.00 GiB CPU, this plan has "),
+                                                    HasSubstr("; tuning starts anew"))));
+    EXPECT_THAT(less[0].steps("micro_batch_size"), testing::Each(2));
+
     // A file that cannot be read is reported, and tuning starts anew.
     ASSERT_TRUE(write_file_atomic(file(), "{\"buckets\": [").has_value());
-    more.config.train.steps = 122;
+    more.config.train.steps = 124;
     auto const anew = run(more, 2);
     ASSERT_EQ(anew[0].exit_code, 0);
     EXPECT_THAT(notices_of(anew[0]), testing::ElementsAre(HasSubstr("; tuning starts anew")));

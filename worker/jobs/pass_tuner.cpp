@@ -21,14 +21,25 @@ namespace {
 /// RUN_DIR/passes/stage-N.json
 struct FoundSetting {
     std::string bucket;
+    std::int64_t samples = 0;  // of a rank in a step
     std::int64_t micro_batch_size = 1, recomputed_blocks = 0;
 };
 struct FoundSettings {
     std::string schema = "osora.passes/1";
+    std::string found_with = {};  // what else decides which passes fit and which are fast
     std::vector<FoundSetting> buckets;
 };
-BOOST_DESCRIBE_STRUCT(FoundSetting, (), (bucket, micro_batch_size, recomputed_blocks))
-BOOST_DESCRIBE_STRUCT(FoundSettings, (), (schema, buckets))
+BOOST_DESCRIBE_STRUCT(FoundSetting, (), (bucket, samples, micro_batch_size, recomputed_blocks))
+BOOST_DESCRIBE_STRUCT(FoundSettings, (), (schema, found_with, buckets))
+
+std::string conditions(plan::WorkerJob const& job, Device const& device) {
+    auto const& layout = job.plan.chosen;
+    return fmt::format(
+        "dp {}, tp {}, sp {}, pp {}, ZeRO {} of {}, {}, {} activations, {:.2f} GiB {}",
+        layout.dp_size, layout.tp_size, layout.sp_size, layout.pp_size, layout.zero_stage,
+        layout.shard_size, layout.precision, layout.activation_store,
+        job.plan.predicted.memory_limit_gib, device.is_gpu() ? "GPU" : "CPU");
+}
 
 /// Whether a pass that does not fit costs its step's time alone: ranks have their own samples, and
 /// the allocator refuses before memory is gone.
@@ -72,34 +83,49 @@ PassTuner::Bucket PassTuner::bucket_of(TrainData const& data, std::size_t index)
         .tunes_micro_batch = written.micro_batch_size.is_auto() && layout.virtual_stages == 1,
         .tunes_recompute = job.config.memory.recompute.is_auto(),
         .can_go_back = can_go_back(job, parts_.device)};
-    return {plan::PassTuning(setting, limits), setting};
+    return {plan::PassTuning(setting, limits), setting, limits.samples};
+}
+
+/// What an earlier attempt found; nothing of another plan, whose passes may not fit this one.
+std::vector<double> PassTuner::read_earlier() const {
+    std::vector<double> found(2 * buckets_.size());  // 0: nothing
+    std::error_code missing;
+    if (!std::filesystem::exists(parts_.file, missing)) return found;
+    auto const settings = read_file(parts_.file);
+    auto const read = settings ? protocol::decode<FoundSettings>(*settings)
+                               : Result<FoundSettings>(settings.error());
+    std::string const here = conditions(parts_.job, parts_.device);
+    auto const anew = [&](std::string_view severity, std::string const& why) {
+        parts_.agent.send(protocol::WorkerNotice{
+            .kind = "tuned",
+            .severity = std::string(severity),
+            .step = 0,
+            .detail = fmt::format("{}: {}; tuning starts anew", parts_.file.string(), why)});
+    };
+    if (read.has_error()) {
+        anew("warning", read.error().message);
+        return found;
+    }
+    if (read->found_with != here) {
+        anew("info",
+             fmt::format("found with {}, this plan has {}",
+                         read->found_with.empty() ? "an unknown plan" : read->found_with, here));
+        return found;
+    }
+    for (FoundSetting const& each : read->buckets) {
+        auto const at = buckets_.find(each.bucket);
+        bool const valid = at != buckets_.end() && each.samples == at->second.samples &&
+                           each.micro_batch_size >= 1 && each.recomputed_blocks >= 0;
+        if (!valid) continue;
+        auto const row = 2 * static_cast<std::size_t>(std::distance(buckets_.begin(), at));
+        found[row] = static_cast<double>(each.micro_batch_size);
+        found[row + 1] = static_cast<double>(each.recomputed_blocks);
+    }
+    return found;
 }
 
 Result<void> PassTuner::use_earlier() {
-    std::vector<double> found(2 * buckets_.size());  // 0: nothing
-    if (parts_.rank == 0) {
-        std::error_code missing;
-        auto const settings = std::filesystem::exists(parts_.file, missing)
-                                  ? read_file(parts_.file)
-                                  : Result<std::string>(protocol::encode(FoundSettings{}));
-        auto const read = settings ? protocol::decode<FoundSettings>(*settings)
-                                   : Result<FoundSettings>(settings.error());
-        if (read.has_error())
-            parts_.agent.send(protocol::WorkerNotice{
-                .kind = "tuned",
-                .severity = "warning",
-                .step = 0,
-                .detail = fmt::format("{}: {}; tuning starts anew", parts_.file.string(),
-                                      read.error().message)});
-        for (FoundSetting const& each : read ? read->buckets : std::vector<FoundSetting>{}) {
-            auto const at = buckets_.find(each.bucket);
-            bool const valid = each.micro_batch_size >= 1 && each.recomputed_blocks >= 0;
-            if (at == buckets_.end() || !valid) continue;
-            auto const row = 2 * static_cast<std::size_t>(std::distance(buckets_.begin(), at));
-            found[row] = static_cast<double>(each.micro_batch_size);
-            found[row + 1] = static_cast<double>(each.recomputed_blocks);
-        }
-    }
+    auto found = parts_.rank == 0 ? read_earlier() : std::vector<double>(2 * buckets_.size());
     OSORA_TRY(found, largest_of_ranks(parts_.group, std::move(found), "settings of passes"));
     auto next = found.begin();
     for (auto& [name, bucket] : buckets_) {
@@ -181,10 +207,12 @@ void PassTuner::report(int step, std::string const& name, plan::PassChange const
 
 void PassTuner::save() {
     FoundSettings found;
+    found.found_with = conditions(parts_.job, parts_.device);
     for (auto const& [name, bucket] : buckets_) {
         if (!bucket.tuning.is_done()) continue;
         auto const setting = bucket.tuning.setting();
-        found.buckets.push_back({name, setting.micro_batch_size, setting.recomputed_blocks});
+        found.buckets.push_back(
+            {name, bucket.samples, setting.micro_batch_size, setting.recomputed_blocks});
     }
     std::error_code error;
     std::filesystem::create_directories(parts_.file.parent_path(), error);

@@ -16,6 +16,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace osora::worker {
 
@@ -47,8 +48,10 @@ private:
     struct Bucket {
         plan::PassTuning tuning;
         plan::PassSetting planned;
+        std::int64_t samples = 0;  // of a rank in a step
     };
     [[nodiscard]] Bucket bucket_of(TrainData const& data, std::size_t index) const;
+    [[nodiscard]] std::vector<double> read_earlier() const;
     [[nodiscard]] Result<void> use_earlier();
     [[nodiscard]] PassChoice choice(Bucket const& bucket, plan::PassSetting const& setting) const;
     void report(int step, std::string const& name, plan::PassChange const& change);
