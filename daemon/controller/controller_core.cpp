@@ -47,6 +47,7 @@ ControllerCore::Impl::Impl(ControllerOptions options, std::vector<JournalRecord>
       links_(static_cast<std::size_t>(nodes_of(options_))),
       liveness_(nodes_of(options_), {}, options_.lost_after),
       steps_(options_.submission.ranks_per_node),
+      alarm_({.has_loss = options_.submission.job != "rehearse"}),
       next_sequence_(options_.next_sequence) {
     for (JournalRecord const& each : replayed) {
         fold(status_, each.event);

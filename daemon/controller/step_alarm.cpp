@@ -52,7 +52,8 @@ std::vector<RunNotice> StepAlarm::take(protocol::MergedSteps const& steps) {
         if (warm && samples > 0 && std::isfinite(step_s) && step_s > 0) {
             look_at_time(steps.bucket[i], step_s, samples, notices);
         }
-        if (steps.columns.contains("loss")) look_at_loss(value_at(steps, "loss", i), notices);
+        if (options_.has_loss && steps.columns.contains("loss"))
+            look_at_loss(value_at(steps, "loss", i), notices);
     }
     return notices;
 }

@@ -25,6 +25,7 @@ struct StepAlarmOptions {
     int loss_window_steps = 50;
     double loss_rise = 0.2;  // of the lowest level so far
     double spreads = 6;      // a level must also move by so many of its standard errors
+    bool has_loss = true;    // false: a rehearsal, whose losses are not numbers
 };
 
 class StepAlarm {

@@ -60,7 +60,7 @@ TEST(StepAlarm, NoiseIsNoAlarm) {
                         .loss = falling * std::exp(6 * noise(random))};
         });
         EXPECT_THAT(got, IsEmpty()) << "seed " << seed << ": " << got[0].kind << " at "
-                                     << got[0].step << ": " << got[0].detail;
+                                    << got[0].step << ": " << got[0].detail;
     }
 }
 
@@ -70,7 +70,7 @@ TEST(StepAlarm, SlowerStepsAndTheirEndAreReportedOnce) {
         return Step{.step_s = step >= 150 && step < 300 ? 1.3 : 1.0};
     });
     ASSERT_THAT(got, ElementsAre(Field(&RunNotice::kind, "throughput_sag"),
-                                  Field(&RunNotice::kind, "throughput_back")));
+                                 Field(&RunNotice::kind, "throughput_back")));
     EXPECT_GE(got[0].step, 150);
     EXPECT_LE(got[0].step, 170) << "half of the window";
     EXPECT_THAT(got[0].detail, HasSubstr("1.30 times"));
@@ -124,9 +124,14 @@ TEST(StepAlarm, ALossThatJumpsIsReported) {
 TEST(StepAlarm, ALossThatIsNotANumberIsReportedAtTheThird) {
     StepAlarm alarm;
     auto const got = run(alarm, 0, 0, 200,
-                          [](int step) { return Step{.loss = step >= 120 ? std::nan("") : 0.5}; });
+                         [](int step) { return Step{.loss = step >= 120 ? std::nan("") : 0.5}; });
     ASSERT_THAT(got, SizeIs(1));
     EXPECT_EQ(got[0].step, 122);
+}
+
+TEST(StepAlarm, ARehearsalHasNoLoss) {
+    StepAlarm alarm({.has_loss = false});
+    EXPECT_THAT(run(alarm, 0, 0, 200, [](int) { return Step{.loss = std::nan("")}; }), SizeIs(0));
 }
 
 TEST(StepAlarm, RepeatedStepsAndOtherNodesDoNotCount) {
