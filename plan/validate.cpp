@@ -193,11 +193,16 @@ private:
                 "zero_stage = 0 divides nothing; valid: \"auto\", or zero_stage = 1, 2 or 3");
         }
     }
+    /// Whose layers and tokens ranks can share.
+    [[nodiscard]] bool has_network() const {
+        return config_.run.job == "train" || config_.run.job == "rehearse";
+    }
+
     /// `with`: number of ranks that another cut already joins.
     void check_cut(std::string const& key, int size, int with,
                    std::vector<LayoutViolation> const& broken) {
         if (size == 1) return;
-        if (config_.run.job != "train") {
+        if (!has_network()) {
             add(key, fmt::format("run.job = \"{}\" has no layers and tokens to cut; valid: 1",
                                  config_.run.job));
             return;
@@ -225,7 +230,7 @@ private:
     /// explicitly.
     [[nodiscard]] bool some_cut_divides(std::int64_t global, std::int64_t micro) const {
         auto const& parallel = config_.parallel;
-        if (config_.run.job != "train" || !shape_ || global >= micro * ranks()) return false;
+        if (!has_network() || !shape_ || global >= micro * ranks()) return false;
         int const node = config_.resources.gpus_per_node, pp = parallel.pp_size.value_or(1);
         auto const open = [](AutoOr<int> const& size, int wanted) {
             return size.is_auto() || *size.value == wanted;

@@ -51,6 +51,21 @@ TEST_F(Rehearse, OneJsonObjectForScripts) {
     EXPECT_TRUE(answer->at("trained").is_null());
 }
 
+TEST_F(Rehearse, TakesLayoutsInWhichRanksShareSamples) {
+    write_run_file(40);
+    for (std::string const size : {"tp_size", "sp_size", "pp_size"}) {
+        auto const ended = osora({"rehearse", "run.toml", "--steps", "10", "--json", "--set",
+                                  "parallel." + size + "=2"});
+        EXPECT_EQ(ended.code, 0) << ended.err;
+        auto const plan = osora({"plan", "run.toml", "--json", "--set", "run.job=rehearse", "--set",
+                                 "parallel." + size + "=2"});
+        EXPECT_EQ(protocol::parse_json(plan.out)->at("chosen").at(size).to_number<int>(), 2);
+    }
+    auto const refused = osora({"rehearse", "run.toml", "--set", "parallel.tp_size=3"});
+    EXPECT_EQ(refused.code, 2);
+    EXPECT_THAT(refused.err, HasSubstr("nearest valid: 2"));
+}
+
 TEST_F(Rehearse, RefusesWhatHasNoCollectives) {
     write("exec.toml", "[run]\njob = \"exec\"\n[worker]\ncommand = [\"true\"]\n");
     auto const refused = osora({"rehearse", "exec.toml"});

@@ -83,10 +83,15 @@ TEST(Validate, EachRuleNamesItsKeyAndWhatIsValid) {
          },
          "parallel.zero_stage", "weights stay where a pipeline's stages need them; valid: 0 to 2"},
         {[](RunConfig& c) {
-             c.run.job = "rehearse";
+             c.run.job = "train_vae";
              c.parallel.sp_size = 2;
          },
-         "parallel.sp_size", "run.job = \"rehearse\" has no layers and tokens to cut; valid: 1"},
+         "parallel.sp_size", "run.job = \"train_vae\" has no layers and tokens to cut; valid: 1"},
+        {[](RunConfig& c) {
+             c.run.job = "rehearse";
+             c.parallel.tp_size = 3;
+         },
+         "parallel.tp_size", "does not divide 4 heads; nearest valid: 2, 4"},
         {[](RunConfig& c) { c.parallel.tp_size = 3; }, "parallel.tp_size",
          "does not divide 4 heads; nearest valid: 2, 4"},
         {[](RunConfig& c) { c.parallel.pp_size = 8; }, "parallel.pp_size",
