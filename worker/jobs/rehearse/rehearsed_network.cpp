@@ -148,9 +148,14 @@ void RehearsedNetwork::begin_step(std::function<double()> waited_s) {
     synchronised_s_ = planned_s_ = 0;
 }
 
-void RehearsedNetwork::begin_pass(double flops, double all_flops, double step_s) {
-    pass_flops_ = flops;
-    pass_s_ = all_flops > 0 ? step_s * flops / all_flops : 0;
+/// `way`: forward or backward of the run of blocks.
+void RehearsedNetwork::begin_pass(std::size_t bucket, int run, double PassFlops::*way,
+                                  double step_s) {
+    double all = 0;
+    for (PassFlops const& each : flops_[bucket]) all += each.*way;
+    all *= std::max(1, buckets_[bucket].grad_accum_steps);
+    pass_flops_ = flops_[bucket][static_cast<std::size_t>(run)].*way;
+    pass_s_ = all > 0 ? step_s * pass_flops_ / all : 0;
     launched_.reset();
 }
 
@@ -176,11 +181,7 @@ void RehearsedNetwork::work_until(double planned_s) {
 
 at::Tensor RehearsedNetwork::forward(std::size_t bucket, double step_s) {
     auto const& plan = buckets_[bucket];
-    auto const& runs = flops_[bucket];
-    double all = 0;
-    for (PassFlops const& each : runs) all += each.forward;
-    auto const run = static_cast<std::size_t>(stages_ ? stages_->virtual_stage() : 0);
-    begin_pass(runs[run].forward, all * std::max(1, plan.grad_accum_steps), step_s);
+    begin_pass(bucket, stages_ ? stages_->virtual_stage() : 0, &PassFlops::forward, step_s);
     at::Tensor const end = model_->forward(plan, plan.micro_batch_size);
     end_pass();
     return end;
@@ -188,11 +189,7 @@ at::Tensor RehearsedNetwork::forward(std::size_t bucket, double step_s) {
 
 void RehearsedNetwork::backward(std::size_t bucket, int virtual_stage, at::Tensor const& end,
                                 double step_s) {
-    auto const& runs = flops_[bucket];
-    double all = 0;
-    for (PassFlops const& each : runs) all += each.backward;
-    begin_pass(runs[static_cast<std::size_t>(virtual_stage)].backward,
-               all * std::max(1, buckets_[bucket].grad_accum_steps), step_s);
+    begin_pass(bucket, virtual_stage, &PassFlops::backward, step_s);
     end.backward();
     end_pass();
 }

@@ -73,7 +73,7 @@ private:
     [[nodiscard]] Result<void> build(plan::WorkerJob const& job, RankGroups const& groups);
     void lead_gradients();
     [[nodiscard]] BucketFlops count(plan::BucketPlan const& bucket);
-    void begin_pass(double flops, double all_flops, double step_s);
+    void begin_pass(std::size_t bucket, int run, double PassFlops::*way, double step_s);
     void end_pass();
     /// Passes time up to what has been launched.
     void work();

@@ -61,28 +61,10 @@ std::unique_ptr<RingRanks::Passing> RehearsedTokens::pass_on(at::Tensor const& v
                                          with_memory(into, exchanging_));
 }
 
-void RehearsedStages::send_forward(at::Tensor const& x) {
+void RehearsedStages::pass(at::Tensor const& like, Message message) {
     if (exchanging_.counting) return;
     exchanging_.before();
-    ranks_->send_forward(with_memory(x, exchanging_));
-}
-
-void RehearsedStages::receive_forward(at::Tensor const& into) {
-    if (exchanging_.counting) return;
-    exchanging_.before();
-    ranks_->receive_forward(with_memory(into, exchanging_));
-}
-
-void RehearsedStages::send_backward(at::Tensor const& gradient) {
-    if (exchanging_.counting) return;
-    exchanging_.before();
-    ranks_->send_backward(with_memory(gradient, exchanging_));
-}
-
-void RehearsedStages::receive_backward(at::Tensor const& into) {
-    if (exchanging_.counting) return;
-    exchanging_.before();
-    ranks_->receive_backward(with_memory(into, exchanging_));
+    (ranks_.get()->*message)(with_memory(like, exchanging_));
 }
 
 }  // namespace osora::worker

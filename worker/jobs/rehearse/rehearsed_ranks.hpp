@@ -52,12 +52,21 @@ public:
     [[nodiscard]] int rank() const override { return ranks_->rank(); }
     [[nodiscard]] int virtual_stages() const override { return ranks_->virtual_stages(); }
     [[nodiscard]] int virtual_stage() const override { return ranks_->virtual_stage(); }
-    void send_forward(at::Tensor const& x) override;
-    void receive_forward(at::Tensor const& into) override;
-    void send_backward(at::Tensor const& gradient) override;
-    void receive_backward(at::Tensor const& into) override;
+    void send_forward(at::Tensor const& x) override { pass(x, &StageRanks::send_forward); }
+    void receive_forward(at::Tensor const& into) override {
+        pass(into, &StageRanks::receive_forward);
+    }
+    void send_backward(at::Tensor const& gradient) override {
+        pass(gradient, &StageRanks::send_backward);
+    }
+    void receive_backward(at::Tensor const& into) override {
+        pass(into, &StageRanks::receive_backward);
+    }
 
 private:
+    using Message = void (StageRanks::*)(at::Tensor const&);
+    void pass(at::Tensor const& like, Message message);
+
     std::shared_ptr<PipelineRanks> ranks_;
     Exchanging const& exchanging_;
 };

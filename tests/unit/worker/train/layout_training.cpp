@@ -1,6 +1,7 @@
 #include "tests/unit/worker/train/layout_training.hpp"
 
 #include "plan/model/model_description.hpp"
+#include "tests/kit/size.hpp"
 #include "tests/unit/worker/parallel/ranks.hpp"
 
 #include <ATen/Parallel.h>
@@ -10,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <functional>
 #include <latch>
 #include <mutex>
@@ -367,8 +367,7 @@ std::vector<Layout> with_every_pair(std::vector<Layout> all) {
 }  // namespace
 
 bool all_layouts() {
-    char const* const wanted = std::getenv("OSORA_LAYOUTS");
-    return wanted != nullptr && std::string_view(wanted) == "all";
+    return tests::test_size("OSORA_EVERY_LAYOUT", 0) > 0;
 }
 
 std::vector<Layout> layouts() {

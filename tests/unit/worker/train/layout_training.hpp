@@ -44,7 +44,7 @@ void expect_near(Weights const& got, Weights const& expected, double tolerance);
 /// Of the last step; zeros where it had none of that name.
 protocol::CollectiveCost cost_of(Trained const& trained, std::string const& name);
 
-/// Whether OSORA_LAYOUTS is "all" (soak); else a test tries a part of them, which it names.
+/// Whether OSORA_EVERY_LAYOUT is set (soak); else a test tries a part of them, which it names.
 bool all_layouts();
 
 /// Those that are compared with one rank: all, or so many that any two settings that occur together
