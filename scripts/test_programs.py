@@ -1,6 +1,6 @@
-"""Lists the test programs of a build folder with ctest and runs them: longest first, two at a time;
-of those with the label `waits` up to four, or three beside another. Knows
-ctest's properties LABELS, ENVIRONMENT, WORKING_DIRECTORY, TIMEOUT, PROCESSORS, RUN_SERIAL and
+"""Lists the test programs of a build folder with ctest and runs them: longest first, two at a time,
+and beside them two of those with the label `waits`, which take little of a core. Knows ctest's
+properties LABELS, ENVIRONMENT, WORKING_DIRECTORY, TIMEOUT, PROCESSORS, RUN_SERIAL and
 SKIP_RETURN_CODE. Any other is an error, so that none is ignored silently. Driven by run_tests."""
 import json
 import os
@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 CORES = 2
-SLOTS, PROGRAM_SLOTS = 3 * CORES, 3  # a program that mostly waits (label `waits`) takes one
-WAITING_MAX = 4
+WAITING_MAX = 2
 POLL_S = 0.02
 KNOWN = {"LABELS", "ENVIRONMENT", "WORKING_DIRECTORY", "TIMEOUT", "PROCESSORS", "RUN_SERIAL",
          "SKIP_RETURN_CODE"}
@@ -25,7 +24,8 @@ class Program:
     folder: str  # where it runs
     environment: dict
     time_limit_s: float
-    slots: int  # of SLOTS
+    waits: bool  # mostly: it takes little of a core
+    alone: bool  # beside no other
     skip_code: int | None
 
     @property
@@ -52,15 +52,13 @@ def program_of(test):
     if unknown := set(properties) - KNOWN:
         raise SystemExit(f"run_tests: test {test['name']} has properties that run_tests does not "
                          f"know: {', '.join(sorted(unknown))}")
-    serial = properties.get("RUN_SERIAL", False)
-    waits = "waits" in properties.get("LABELS", [])
     return Program(
         name=test["name"], command=test.get("command", []),
         folder=properties.get("WORKING_DIRECTORY", "."),
         environment=dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", [])),
         time_limit_s=properties.get("TIMEOUT", 900),
-        slots=SLOTS if serial else 1 if waits else min(SLOTS, PROGRAM_SLOTS *
-                                                         properties.get("PROCESSORS", 1)),
+        waits="waits" in properties.get("LABELS", []),
+        alone=properties.get("RUN_SERIAL", False) or properties.get("PROCESSORS", 1) >= CORES,
         skip_code=properties.get("SKIP_RETURN_CODE"))
 
 
@@ -146,28 +144,25 @@ def ending(code):
     return f"crashed: {signal.Signals(-code).name}"
 
 
-def next_program(waiting, running):
-    """The first of `waiting` that may start beside `running` programs; None: none. One that
-    computes goes first where none does, so that cores do not idle while others wait."""
-    free = SLOTS - sum(each.slots for each in running)
-    computes = any(each.slots > 1 for each in running)
-    many_wait = sum(each.slots == 1 for each in running) >= WAITING_MAX
-    fitting = [each for each in waiting
-               if each.slots <= free and not (many_wait and each.slots == 1)]
-    computing = [] if computes else [each for each in fitting if each.slots > 1]
-    return next(iter(computing or fitting), None)
+def may_start(program, running):
+    """Whether a program may start beside `running` ones."""
+    if program.alone or any(each.alone for each in running):
+        return not running
+    alike = sum(each.waits == program.waits for each in running)
+    return alike < (WAITING_MAX if program.waits else CORES)
 
 
 def run_all(programs, log_of, times=None, settings=None):
     """Yields (program, Run) as they end. Starts the longest first by `times` {name: seconds}, those
-    without a time before all; where it needs more slots than are free, the next that fits goes
+    without a time before all; where it may not start beside those that run, the next that may goes
     first. log_of(name): the path of its output. settings: environment over the program's."""
     known = times or {}
     waiting = sorted(programs, key=lambda each: -known.get(each.name, float("inf")))
     running = []
     try:
         while waiting or running:
-            chosen = next_program(waiting, [each.program for each in running])
+            beside = [each.program for each in running]
+            chosen = next((each for each in waiting if may_start(each, beside)), None)
             if chosen:
                 waiting.remove(chosen)
                 running.append(Running(chosen, log_of(chosen.name), settings or {}))
