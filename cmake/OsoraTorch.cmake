@@ -55,7 +55,9 @@ add_library(osora_torch INTERFACE)
 target_compile_options(osora_torch INTERFACE
   "SHELL:-idirafter \"${OSORA_TORCH_ROOT}/include\""
   "SHELL:-idirafter \"${OSORA_TORCH_ROOT}/include/torch/csrc/api/include\"")
-target_compile_definitions(osora_torch INTERFACE USE_C10D_GLOO)
+# NDEBUG as LibTorch itself is built: without it, its headers give at::RecordFunction and others one
+# member more than the library knows.
+target_compile_definitions(osora_torch INTERFACE NDEBUG USE_C10D_GLOO)
 # The run path names their folder; the libraries find their own from there. Named here, since what
 # lies in the source tree, as .deps does, is no link path to CMake.
 target_link_libraries(osora_torch INTERFACE
