@@ -268,8 +268,7 @@ Result<PlanDecision> plan_of_job(PlanRequest const& request) {
 
 /// Not of every cut that is tried: it takes as long as planning one several times.
 std::vector<ExpectedBatch> curve_of(PlanRequest request, LayoutPlan const& chosen) {
-    bool const trains = request.config.run.job == "train" || request.config.run.job == "rehearse";
-    if (!trains || trains_autoencoder(request.config) || chosen.buckets.empty()) return {};
+    if (!runs_network(request.config) || chosen.buckets.empty()) return {};
     request.config.parallel.tp_size.value = chosen.tp_size;
     request.config.parallel.sp_size.value = chosen.sp_size;
     request.config.parallel.pp_size.value = chosen.pp_size;

@@ -193,16 +193,11 @@ private:
                 "zero_stage = 0 divides nothing; valid: \"auto\", or zero_stage = 1, 2 or 3");
         }
     }
-    /// Whose layers and tokens ranks can share.
-    [[nodiscard]] bool has_network() const {
-        return config_.run.job == "train" || config_.run.job == "rehearse";
-    }
-
     /// `with`: number of ranks that another cut already joins.
     void check_cut(std::string const& key, int size, int with,
                    std::vector<LayoutViolation> const& broken) {
         if (size == 1) return;
-        if (!has_network()) {
+        if (!runs_network(config_)) {
             add(key, fmt::format("run.job = \"{}\" has no layers and tokens to cut; valid: 1",
                                  config_.run.job));
             return;
@@ -230,7 +225,7 @@ private:
     /// explicitly.
     [[nodiscard]] bool some_cut_divides(std::int64_t global, std::int64_t micro) const {
         auto const& parallel = config_.parallel;
-        if (!has_network() || !shape_ || global >= micro * ranks()) return false;
+        if (!runs_network(config_) || !shape_ || global >= micro * ranks()) return false;
         int const node = config_.resources.gpus_per_node, pp = parallel.pp_size.value_or(1);
         auto const open = [](AutoOr<int> const& size, int wanted) {
             return size.is_auto() || *size.value == wanted;

@@ -11,6 +11,7 @@
 #include "cli/run/run_command.hpp"
 #include "cli/run/slurm/job_status.hpp"
 #include "cli/run/slurm/queued_run.hpp"
+#include "cli/run/stop_text.hpp"
 
 #include "base/files/file_lock.hpp"
 #include "base/host_name.hpp"
@@ -115,8 +116,8 @@ int cancel_without_controller(KnownRun const& run, Error const& why) {
         ended == 0 ? "nothing of it runs here"
                    : fmt::format("{} ended, {}", counted(ended, "process"), orphans_text(left));
     return fail(kExitUnreachable,
-                fmt::format("run {0} has no controller here: {1} ({2}); osora resume {0} continues",
-                            number, found, why.message));
+                fmt::format("run {} has no controller here: {} ({}); {}", number, found,
+                            why.message, resume_hint(run.view.status, number)));
 }
 
 int cancel_without_job(int number, JobStatus const& stand) {
@@ -153,9 +154,7 @@ int run_cancel(Context const& context, Arguments const& arguments) {
         return fail(sent.error());
     }
     if (!json && !now) {
-        cli::print("run {}: {}\n", number,
-                   known->view.status.exec ? "stopping, its ranks get SIGTERM"
-                                           : "stopping after its step, with a checkpoint");
+        cli::print("run {}: {}\n", number, stopping(known->view.status, "its step"));
         std::fflush(stdout);
     }
     auto const ended = wait_for_end(context, known->folder, known->view);
@@ -167,10 +166,10 @@ int run_cancel(Context const& context, Arguments const& arguments) {
                     fmt::format("run {0} is still stopping; osora cancel {0} --now", number));
     }
     int const step = known->view.status.checkpoint_step;
-    return report(
-        *known, json,
-        fmt::format("stopped{} · osora resume {} continues",
-                    step < 0 ? std::string() : ", checkpoint " + format_count(step), number));
+    return report(*known, json,
+                  fmt::format("stopped{} · {}",
+                              step < 0 ? std::string() : ", checkpoint " + format_count(step),
+                              resume_hint(known->view.status, number)));
 }
 
 }  // namespace

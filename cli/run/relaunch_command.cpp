@@ -12,6 +12,7 @@
 #include "cli/run/journal_tail.hpp"
 #include "cli/run/run_command.hpp"
 #include "cli/run/slurm/job_status.hpp"
+#include "cli/run/stop_text.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -157,11 +158,10 @@ int run_relaunch(Context const& context, Arguments const& arguments) {
     if (!json) {
         bool const waits = reply->message == "launching";
         cli::print("run {}: {}\n", number,
-                   waits                     ? "its workers are already being launched again"
-                   : asked.now               ? "stopping its workers, to launch them again"
-                   : known->view.status.exec ? "stopping, its ranks get SIGTERM, then start again"
-                                             : "stopping after its step, with a checkpoint, to "
-                                               "launch its workers again");
+                   waits       ? "its workers are already being launched again"
+                   : asked.now ? "stopping its workers, to launch them again"
+                               : stopping(known->view.status, "its step") +
+                                     ", to launch its workers again");
         std::fflush(stdout);
     }
     auto const done = wait_for_attempt(*known, after);

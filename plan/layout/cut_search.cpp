@@ -2,6 +2,7 @@
 #include "plan/layout/cut_search.hpp"
 
 #include "plan/model/model_cost.hpp"
+#include "plan/model/trained_model.hpp"
 #include "plan/plan_context.hpp"
 #include "plan/validate.hpp"
 
@@ -61,8 +62,7 @@ bool is_open(PlanRequest const& request) {
     auto const& parallel = request.config.parallel;
     bool const any =
         parallel.tp_size.is_auto() || parallel.sp_size.is_auto() || parallel.pp_size.is_auto();
-    std::string const& job = request.config.run.job;
-    return any && (job == "train" || job == "rehearse") && ranks_of(request.config) > 1 &&
+    return any && runs_network(request.config) && ranks_of(request.config) > 1 &&
            request.compute_times.empty() && !request.cut;
 }
 

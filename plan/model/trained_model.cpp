@@ -11,6 +11,10 @@ bool trains_autoencoder(RunConfig const& config) {
     return config.run.job == "train_vae" || config.run.job == "train_vqvae";
 }
 
+bool runs_network(RunConfig const& config) {
+    return config.run.job == "train" || config.run.job == "rehearse";
+}
+
 std::string trained_arch(RunConfig const& config) {
     if (config.run.job == "train_vae") return "vae " + config.vae.arch;
     if (config.run.job == "train_vqvae")

@@ -13,6 +13,10 @@ namespace osora::plan {
 /// job = "train_vae" or "train_vqvae".
 [[nodiscard]] bool trains_autoencoder(RunConfig const& config);
 
+/// job = "train" or "rehearse": passes through the network, whose layers, tokens and blocks ranks
+/// can share.
+[[nodiscard]] bool runs_network(RunConfig const& config);
+
 /// "stdit3-tiny", "vae opensora-v1.2", "vqvae 2048 x 256": checkpoints of another are incompatible.
 [[nodiscard]] std::string trained_arch(RunConfig const& config);
 

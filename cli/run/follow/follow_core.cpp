@@ -1,5 +1,6 @@
 #include "cli/run/follow/follow_core.hpp"
 
+#include "cli/run/stop_text.hpp"
 #include "protocol/steps/measurement.hpp"
 
 #include <fmt/format.h>
@@ -27,9 +28,7 @@ std::string FollowCore::interrupt() {
     }
     if (interrupts_ == 1) {
         if (rules_.quiet) return "stopping (Ctrl-C again: now)";
-        return view_.status.exec
-                   ? "stopping: the ranks got SIGTERM (Ctrl-C again: now)"
-                   : "stopping after this step, with a checkpoint (Ctrl-C again: now)";
+        return stopping(view_.status, "this step") + " (Ctrl-C again: now)";
     }
     if (interrupts_ == 2) return "stopping now";
     left_ = true;
@@ -60,8 +59,9 @@ bool FollowCore::may_continue() const {
 std::string FollowCore::lost_text(std::string cause, std::string const& last_lines) const {
     if (view_.records == 0) return last_lines.empty() ? cause : cause + ":\n" + last_lines;
     int const step = view_.status.checkpoint_step;
-    return fmt::format("{}\nits ranks end within 5 s; osora resume {} continues from {}", cause,
-                       rules_.number, step < 0 ? "the start" : fmt::format("checkpoint {}", step));
+    auto const from = step < 0 ? std::string("the start") : fmt::format("checkpoint {}", step);
+    return fmt::format("{}\nits ranks end within 5 s; {} from {}", cause,
+                       resume_hint(view_.status, rules_.number), from);
 }
 
 /// A user's program may train for days; a trial needs its first steps only.

@@ -4,6 +4,7 @@
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
 #include "cli/command/explanations.hpp"
+#include "cli/run/stop_text.hpp"
 #include "db/analysis/bottleneck.hpp"
 #include "protocol/notice_kinds.hpp"
 
@@ -167,8 +168,7 @@ std::string joined(std::vector<std::string> const& parts) {
 }
 
 std::string kept_checkpoint(RunView const& view) {
-    if (view.status.exec || view.status.rehearsal || view.status.encoding || view.status.scoring)
-        return "";
+    if (!saves_checkpoints(view.status)) return "";
     if (view.status.checkpoint_step < 0) return "no checkpoint";
     return "checkpoint " + format_count(view.status.checkpoint_step) + " kept";
 }
@@ -261,8 +261,7 @@ std::string summary(RunView const& view, Expected const& expected) {
         second = joined({kept_checkpoint(view), fmt::format("next: osora report {}", view.number)});
     } else {
         first = joined({printable(view.status.cause), steps_text(view)});
-        std::string const go_on = fmt::format("osora resume {} continues", view.number);
-        second = joined({kept_checkpoint(view), go_on,
+        second = joined({kept_checkpoint(view), resume_hint(view.status, view.number),
                          word == "failed" ? fmt::format("osora logs {}", view.number) : "",
                          fmt::format("osora report {}", view.number)});
     }
