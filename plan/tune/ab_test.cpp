@@ -26,6 +26,15 @@ std::string percent(double share) {
     return fmt::format("{:.1f} %", 100 * share);
 }
 
+/// "saves 3.0 % of the step (1.2 % to 4.8 %, 5 pairs)", or "costs" likewise.
+std::string figures_of(AbDecision const& decision, int pairs) {
+    bool const saves = decision.gain >= 0;
+    return fmt::format("{} {} of the step ({} to {}, {} pairs)", saves ? "saves" : "costs",
+                       percent(std::abs(decision.gain)),
+                       percent(saves ? decision.low : -decision.high),
+                       percent(saves ? decision.high : -decision.low), pairs);
+}
+
 }  // namespace
 
 AbDecision judge_ab(std::span<AbPair const> pairs, AbOptions const& options) {
@@ -48,16 +57,13 @@ AbDecision judge_ab(std::span<AbPair const> pairs, AbOptions const& options) {
     decision.gain = 1 - std::exp(mean);
     decision.low = 1 - std::exp(mean + half);
     decision.high = 1 - std::exp(mean - half);
-    auto const figures =
-        fmt::format("saves {} of the step ({} to {}, {} pairs)", percent(decision.gain),
-                    percent(decision.low), percent(decision.high), count);
+    auto const figures = figures_of(decision, count);
     if (decision.low > 0 && decision.gain >= options.least_gain) {
         decision.verdict = AbVerdict::better;
         decision.reason = figures;
     } else if (decision.high < 0) {
         decision.verdict = AbVerdict::worse;
-        decision.reason =
-            fmt::format("costs {} of the step ({} pairs)", percent(-decision.gain), count);
+        decision.reason = figures;
     } else if (decision.high < options.least_gain || count >= options.pairs_max) {
         decision.verdict = AbVerdict::same;
         decision.reason = figures + ": not beyond noise";

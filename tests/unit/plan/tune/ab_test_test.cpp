@@ -67,6 +67,9 @@ TEST(AbTest, says_what_it_saw) {
     EXPECT_LT(decision.low, decision.gain);
     EXPECT_GT(decision.high, decision.gain);
     EXPECT_THAT(decision.reason, HasSubstr("saves 19.9 % of the step ("));
+    auto const slower = judge_ab(std::vector<AbPair>{{8, 10}, {8, 10.1}, {8.1, 10}});
+    EXPECT_THAT(slower.reason, HasSubstr("costs 24.9 % of the step ("));
+    EXPECT_EQ(slower.reason.find('-'), std::string::npos) << slower.reason;
     EXPECT_THAT(judge_ab(std::vector<AbPair>{{10, 8}}).reason, HasSubstr("1 of at least 3 pairs"));
 }
 
