@@ -170,11 +170,9 @@ RankMemory memory_of(MemoryQuery const& query, OfStage const& of,
     bool const low = query.precision != "fp32";
     std::int64_t const bytes = low ? 2 : kFloat;
     Shards const shards{query};
-    Numbers const model = shards.of_rank(
-        of.parameters.all + adapter_parameters(query.shape, query.lora_rank), of.parameters.shared);
-    Numbers const trained =
-        query.lora_rank > 0 ? Numbers{adapter_parameters(query.shape, query.lora_rank), 0, 0}
-                            : shards.of_rank(of.parameters.trained, of.parameters.shared_trained);
+    BlockParameters const parameters = with_adapters(of.parameters, query.lora_rank);
+    Numbers const model = shards.of_rank(parameters.all, parameters.shared);
+    Numbers const trained = shards.of_rank(parameters.trained, parameters.shared_trained);
     RankMemory memory;
     memory.process_bytes = query.gpu ? constants.gpu_context_bytes : constants.cpu_process_bytes;
     memory.parameter_bytes = bytes * (model.all() - trained.all()) + shards.part(3, bytes, trained);

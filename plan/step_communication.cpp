@@ -74,8 +74,9 @@ struct SummedPart {
 BlockParameters largest_stage(StepQuery const& query) {
     auto const ends =
         ends_or(query.run_ends, query.shape, query.bucket, query.pp_size * query.virtual_stages);
-    return std::ranges::max(parameters_of_stages(query.shape, query.freeze, ends, query.pp_size),
-                            {}, &BlockParameters::trained);
+    auto stages = parameters_of_stages(query.shape, query.freeze, ends, query.pp_size);
+    for (BlockParameters& each : stages) each = with_adapters(each, query.lora_rank);
+    return std::ranges::max(stages, {}, &BlockParameters::trained);
 }
 
 /// As worker/parallel/sharding/layer_parallel cuts them: what every rank of a stage has, and slices
@@ -88,7 +89,7 @@ std::vector<SummedPart> summed_parts(StepQuery const& query) {
     };
     int const ranks = query.ranks(), tp = query.tp_size, pp = query.pp_size;
     if (query.zero_stage > 0 && query.shards() < ranks) return {{all, group(query.shards(), 1)}};
-    if (tp * pp == 1 || query.lora_rank > 0) return {{all, group(ranks, 1)}};
+    if (tp * pp == 1) return {{all, group(ranks, 1)}};
     BlockParameters const of_rank = largest_stage(query);
     double const sliced = tp > 1 ? static_cast<double>(of_rank.shared_trained) : 0;
     return {{static_cast<double>(of_rank.trained) - sliced, group(ranks / pp, 1)},
@@ -104,7 +105,7 @@ int value_bytes(StepQuery const& query) {
 double trained_numbers(StepQuery const& query) {
     auto const all =
         static_cast<double>(trained_parameters(query.shape, query.lora_rank, query.freeze));
-    if (query.tp_size * query.pp_size == 1 || query.lora_rank > 0) return all;
+    if (query.tp_size * query.pp_size == 1) return all;
     BlockParameters const of_rank = largest_stage(query);
     auto const shared = static_cast<double>(of_rank.shared_trained);
     return static_cast<double>(of_rank.trained) - shared + shared / query.tp_size;

@@ -168,24 +168,6 @@ ParameterCount block_parameters(ModelShape const& shape) {
     return shape.family == ModelFamily::mmdit ? mmdit_double_block(shape) : stdit_block(shape);
 }
 
-std::int64_t adapter_parameters(ModelShape const& shape, int rank) {
-    // A linear of `in` and `out` has rank (in + out) parameters.
-    std::int64_t const c = shape.hidden;
-    std::int64_t const mlp = 2 * (c + shape.mlp_hidden());  // fc1, fc2
-    if (shape.family == ModelFamily::mmdit) {
-        constexpr int kOneEach = 3 * 2 + 2;  // q, k, v, proj, in units of c
-        std::int64_t const two_streams = 2 * (kOneEach * c + mlp);
-        std::int64_t const single = (kOneEach - 2) * c + mlp;  // q, k, v_mlp, linear2
-        return rank * (shape.depth * two_streams + shape.single_depth * single);
-    }
-    constexpr int kAttention = 4 + 2;  // qkv, proj
-    constexpr int kCross = 2 + 3 + 2;  // q_linear, kv_linear, proj
-    if (shape.family == ModelFamily::stdit2) {
-        return rank * shape.depth * ((2 * kAttention + kCross) * c + mlp);
-    }
-    return rank * shape.blocks() * ((kAttention + kCross) * c + mlp);
-}
-
 Result<ModelShape> model_shape(std::string_view arch) {
     for (ModelShape& shape : registry())
         if (shape.arch == arch) return std::move(shape);

@@ -71,10 +71,6 @@ struct ParameterCount {
 /// Of one block (mmdit: one double block).
 [[nodiscard]] ParameterCount block_parameters(ModelShape const& shape);
 
-/// Parameters in LoRA adapters of this rank on the linears of attention and MLP, which is the
-/// default of optim.lora_targets ([]); 0 for rank 0.
-[[nodiscard]] std::int64_t adapter_parameters(ModelShape const& shape, int rank);
-
 /// not_found lists the known architectures.
 [[nodiscard]] Result<ModelShape> model_shape(std::string_view arch);
 [[nodiscard]] std::vector<std::string> model_names();

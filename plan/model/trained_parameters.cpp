@@ -24,6 +24,25 @@ std::int64_t mlp(ModelShape const& shape) {
     return linear(shape.mlp_hidden(), shape.hidden) + linear(shape.hidden, shape.mlp_hidden());
 }
 
+/// Of rank 1: a column of A for each input, a row of B for each output.
+struct Adapters {
+    std::int64_t all = 0, shared = 0;
+    Adapters operator+(Adapters const& other) const {
+        return {all + other.all, shared + other.shared};
+    }
+};
+/// Of a linear layer whose outputs tensor parallel ranks share, or whose inputs.
+Adapters by_output(std::int64_t in, std::int64_t out) {
+    return {in + out, out};
+}
+Adapters by_input(std::int64_t in, std::int64_t out) {
+    return {in + out, in};
+}
+Adapters mlp_adapters(ModelShape const& shape) {
+    std::int64_t const c = shape.hidden, wide = shape.mlp_hidden();
+    return by_output(c, wide) + by_input(wide, c);
+}
+
 /// A part as the visitors below pass it on: a plan asks for sums of these tens of thousands of
 /// times, so its name is put together only when it is needed.
 struct PartOf {
@@ -34,6 +53,7 @@ struct PartOf {
     } block;
     std::string_view name;
     std::int64_t parameters = 0, shared = 0;
+    Adapters adapters = {};
 };
 using Name = fmt::basic_memory_buffer<char, 64>;
 
@@ -51,15 +71,17 @@ void visit_stdit_block(ModelShape const& shape, PartOf::Block block, Visit& visi
     // In output projections, whose results are summed, the bias is not shared.
     std::int64_t const shared = linear(3 * c, c) + c * c;
     std::int64_t const attention = shared + c + 2 * std::int64_t{shape.head_dim()};
+    Adapters const adapters = by_output(c, 3 * c) + by_input(c, c);
     visit({block, "scale_shift_table", 6 * c});
-    visit({block, "attn.", attention, shared});
+    visit({block, "attn.", attention, shared, adapters});
     if (shape.family == ModelFamily::stdit2) {
         visit({block, "scale_shift_table_temporal", 3 * c});
-        visit({block, "attn_temp.", attention, shared});
+        visit({block, "attn_temp.", attention, shared, adapters});
     }
     visit({block, "cross_attn.", 2 * linear(c, c) + linear(2 * c, c),
-           linear(c, c) + linear(2 * c, c) + c * c});
-    visit({block, "mlp.", mlp(shape), mlp(shape) - c});
+           linear(c, c) + linear(2 * c, c) + c * c,
+           by_output(c, c) + by_output(c, 2 * c) + by_input(c, c)});
+    visit({block, "mlp.", mlp(shape), mlp(shape) - c, mlp_adapters(shape)});
 }
 
 template <class Visit>
@@ -100,30 +122,33 @@ void visit_mmdit(ModelShape const& shape, Visit& visit) {
     std::int64_t const channels = std::int64_t{shape.in_channels} * shape.patch_volume();
     std::int64_t const norms = 2 * std::int64_t{shape.head_dim()};
     std::int64_t const attention = 4 * linear(c, c);
+    Adapters const one = by_output(c, c), adapters = one + one + one + by_input(c, c);
     visit({{}, "img_in.", linear(c, channels)});
     visit({{}, "time_in.", scalar_embedder(c)});
     visit({{}, "vector_in.", linear(c, shape.pooled_channels) + linear(c, c)});
     visit({{}, "txt_in.", linear(c, shape.caption_channels)});
     visit({{}, "final_layer.", linear(channels, c) + linear(2 * c, c)});
     for (int i = 0; i < shape.depth; ++i) {
-        auto const part = [&](std::string_view name, std::int64_t all, std::int64_t shared = 0) {
-            visit({{"double_blocks.", i, i}, name, all, shared});
+        auto const part = [&](std::string_view name, std::int64_t all, std::int64_t shared = 0,
+                              Adapters of = {}) {
+            visit({{"double_blocks.", i, i}, name, all, shared, of});
         };
         part("img_mod.", linear(6 * c, c));
-        part("img_attn.", attention + norms, attention - c);
-        part("img_mlp.", mlp(shape), mlp(shape) - c);
+        part("img_attn.", attention + norms, attention - c, adapters);
+        part("img_mlp.", mlp(shape), mlp(shape) - c, mlp_adapters(shape));
         part("txt_mod.", linear(6 * c, c));
-        part("txt_attn.", attention + norms, attention - c);
-        part("txt_mlp.", mlp(shape), mlp(shape) - c);
+        part("txt_attn.", attention + norms, attention - c, adapters);
+        part("txt_mlp.", mlp(shape), mlp(shape) - c, mlp_adapters(shape));
     }
     for (int i = 0; i < shape.single_depth; ++i) {
-        auto const part = [&](std::string_view name, std::int64_t all, std::int64_t shared = 0) {
-            visit({{"single_blocks.", i, std::int64_t{shape.depth} + i}, name, all, shared});
+        auto const part = [&](std::string_view name, std::int64_t all, std::int64_t shared = 0,
+                              Adapters of = {}) {
+            visit({{"single_blocks.", i, std::int64_t{shape.depth} + i}, name, all, shared, of});
         };
-        part("q_proj.", linear(c, c), linear(c, c));
-        part("k_proj.", linear(c, c), linear(c, c));
-        part("v_mlp.", linear(wide, c), linear(wide, c));
-        part("linear2.", linear(c, wide), c * wide);
+        part("q_proj.", linear(c, c), linear(c, c), one);
+        part("k_proj.", linear(c, c), linear(c, c), one);
+        part("v_mlp.", linear(wide, c), linear(wide, c), by_output(c, wide));
+        part("linear2.", linear(c, wide), c * wide, by_input(wide, c));
         part("norm.", norms);
         part("modulation.", linear(3 * c, c));
     }
@@ -171,6 +196,8 @@ namespace {
 void add_part(PartOf const& part, std::vector<std::string> const& freeze, BlockParameters& sum) {
     sum.all += part.parameters;
     sum.shared += part.shared;
+    sum.adapters += part.adapters.all;
+    sum.shared_adapters += part.adapters.shared;
     if (is_frozen(part, freeze)) return;
     sum.trained += part.parameters;
     sum.shared_trained += part.shared;
@@ -183,6 +210,21 @@ void BlockParameters::add(BlockParameters const& other) {
     trained += other.trained;
     shared += other.shared;
     shared_trained += other.shared_trained;
+    adapters += other.adapters;
+    shared_adapters += other.shared_adapters;
+}
+
+BlockParameters with_adapters(BlockParameters parameters, int lora_rank) {
+    if (lora_rank == 0) return parameters;
+    parameters.trained = lora_rank * parameters.adapters;
+    parameters.shared_trained = lora_rank * parameters.shared_adapters;
+    parameters.all += parameters.trained;
+    parameters.shared += parameters.shared_trained;
+    return parameters;
+}
+
+std::int64_t adapter_parameters(ModelShape const& shape, int rank) {
+    return rank * parameters_of_blocks(shape, {}).adapters;
 }
 
 std::vector<BlockParameters> blocks_of(ModelShape const& shape,

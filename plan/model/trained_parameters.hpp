@@ -25,12 +25,15 @@ struct ModelPart {
                                              std::vector<std::string> const& freeze);
 
 /// In blocks, which pipeline stages share: all, and trained ones; and those in linear layers, which
-/// tensor parallel ranks share.
+/// tensor parallel ranks share. Without adapters.
 struct BlockParameters {
     std::int64_t all = 0, trained = 0;
     std::int64_t shared = 0, shared_trained = 0;
+    std::int64_t adapters = 0, shared_adapters = 0;  // of rank 1, on the default of lora_targets
     void add(BlockParameters const& other);
 };
+/// With adapters of a rank, which alone are trained; as they are with rank 0.
+[[nodiscard]] BlockParameters with_adapters(BlockParameters parameters, int lora_rank);
 /// Of all blocks.
 [[nodiscard]] BlockParameters parameters_of_blocks(ModelShape const& shape,
                                                    std::vector<std::string> const& freeze);
@@ -46,6 +49,10 @@ struct OuterParameters {
 };
 [[nodiscard]] OuterParameters outer_parameters(ModelShape const& shape,
                                                std::vector<std::string> const& freeze);
+
+/// Parameters in LoRA adapters of this rank on the linears of attention and MLP, which is the
+/// default of optim.lora_targets ([]); 0 for rank 0.
+[[nodiscard]] std::int64_t adapter_parameters(ModelShape const& shape, int rank);
 
 /// Whether a block has weights that are not trained.
 [[nodiscard]] bool has_frozen_blocks(ModelShape const& shape, int lora_rank,

@@ -1,6 +1,7 @@
 #include "plan/step_time.hpp"
 
 #include "plan/model/model_cost.hpp"
+#include "plan/model/trained_parameters.hpp"
 
 #include <gtest/gtest.h>
 

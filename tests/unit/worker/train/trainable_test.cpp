@@ -2,6 +2,7 @@
 #include "worker/train/trainable.hpp"
 
 #include "plan/model/model_description.hpp"
+#include "plan/model/trained_parameters.hpp"
 #include "tests/parity/compare.hpp"
 #include "worker/model/stdit/stdit3.hpp"
 #include "worker/model/weights/merge_adapter.hpp"

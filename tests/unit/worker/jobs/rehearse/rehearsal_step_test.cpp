@@ -3,6 +3,7 @@
 #include "worker/jobs/rehearse/rehearsal_step.hpp"
 #include "plan/model/model_cost.hpp"
 #include "plan/model/model_description.hpp"
+#include "plan/step_communication.hpp"
 #include "tests/unit/worker/jobs/recording_backend.hpp"
 #include "tests/unit/worker/parallel/ranks.hpp"
 #include "worker/jobs/objectives.hpp"
@@ -294,6 +295,43 @@ TEST(RehearsedNetwork, GradientsAppearAsTheirBlocksAreDone) {
     }
     EXPECT_GE(found.at("x_embedder.proj.weight"), begun + 0.9 * backward_s / 2);
     EXPECT_LT(found.at("final_layer.linear.weight"), found.at("temporal_blocks.0.mlp.fc1.weight"));
+}
+
+// With adapters and without: weights, and slices of those that ranks share.
+TEST(RehearsedNetwork, TrainsWhatThePlanCounts) {
+    for (Case const& each :
+         {Case{.tp = 2}, Case{.pp = 2}, Case{.tp = 2, .pp = 2}, Case{.lora_rank = 4, .tp = 2},
+          Case{.lora_rank = 4, .pp = 2}, Case{.lora_rank = 4, .tp = 2, .pp = 2}}) {
+        for (char const* const arch : {"stdit3-tiny", "stdit2-tiny", "mmdit-tiny"}) {
+            Case wanted = each;
+            wanted.arch = arch;
+            wanted.dp = 1;
+            auto job = job_of(wanted);
+            auto const shape = plan::model_shape(arch).value();
+            if (wanted.pp > 1) job.plan.chosen.run_ends = {1, shape.blocks()};
+            std::mutex writing;
+            std::int64_t most = 0;  // of a rank
+            run_ranks(wanted.ranks(), [&](Group const& group) {
+                auto const network =
+                    RehearsedNetwork::make(job, groups_of(job, group), {}, {}).value();
+                std::int64_t numbers = 0;
+                for (at::Tensor const& one : network->parameters().trainable())
+                    numbers += one.numel();
+                std::scoped_lock const lock(writing);
+                most = std::max(most, numbers);
+            });
+            plan::StepQuery query{.shape = shape};
+            query.bucket = {.height = kSide, .width = kSide, .num_frames = kFrames};
+            query.dp_size = 1;
+            query.tp_size = wanted.tp;
+            query.pp_size = wanted.pp;
+            query.lora_rank = wanted.lora_rank;
+            query.run_ends = job.plan.chosen.run_ends;
+            EXPECT_EQ(static_cast<double>(most), plan::trained_numbers(query))
+                << arch << " tp " << wanted.tp << " pp " << wanted.pp << " adapters of rank "
+                << wanted.lora_rank;
+        }
+    }
 }
 
 TEST(RehearsalStep, OwnWorkTakesTheTimeItIsGiven) {
