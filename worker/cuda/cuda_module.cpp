@@ -9,6 +9,8 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
 #include <chrono>
+#include <map>
+#include <mutex>
 
 namespace osora::worker {
 namespace {
@@ -26,11 +28,16 @@ void synchronize(int device) {
     c10::cuda::getCurrentCUDAStream(static_cast<c10::DeviceIndex>(device)).synchronize();
 }
 
+/// Asks the driver once: it takes a lock, and memory() is called several times a step.
 std::int64_t total_bytes(int device) {
+    static std::mutex mutex;
+    static std::map<int, std::int64_t> known;
+    std::lock_guard const lock(mutex);
+    if (auto const found = known.find(device); found != known.end()) return found->second;
     use_device(device);
     std::size_t free = 0, total = 0;
     C10_CUDA_CHECK(cudaMemGetInfo(&free, &total));
-    return static_cast<std::int64_t>(total);
+    return known[device] = static_cast<std::int64_t>(total);
 }
 
 CudaMemory memory(int device) {

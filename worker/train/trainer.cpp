@@ -7,14 +7,15 @@
 #include "worker/train/learning_rate.hpp"
 #include "worker/train/pass_order.hpp"
 #include "worker/train/step_boundary.hpp"
+#include "worker/train/step_laps.hpp"
 #include "worker/train/video_tensor.hpp"
 
 #include <ATen/ops/full_like.h>
+#include <ATen/ops/zeros.h>
 #include <fmt/format.h>
 #include <torch/types.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -22,24 +23,6 @@
 
 namespace osora::worker {
 namespace {
-
-class Stopwatch {
-public:
-    explicit Stopwatch(Device const& device) : device_(device) {}
-
-    /// Seconds since the last call (or the construction), until all that was queued has run.
-    double lap() {
-        device_.synchronize();
-        auto const now = std::chrono::steady_clock::now();
-        std::chrono::duration<double> const passed = now - last_;
-        last_ = now;
-        return passed.count();
-    }
-
-private:
-    Device const& device_;
-    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
-};
 
 AdamWConfig adamw_config(plan::OptimSection const& optim) {
     return {.lr = optim.lr,
@@ -142,13 +125,17 @@ at::Tensor Trainer::divisor(at::Tensor const& norm) const {
     return scale == 1 ? at::Tensor() : at::full_like(norm, scale);
 }
 
-StepOutput Trainer::update(int step, StepOutput output) {
+StepOutput Trainer::update(StepInput const& input, Passed passed, StepLaps& laps) {
     torch::NoGradGuard const no_grad;
+    StepOutput output = std::move(passed.output);
     // The same bits on every rank: all skip the same steps.
     at::Tensor const norm = ranks_->norm().div_(output.loss_scale);
-    output.grad_norm = norm.item<double>();
+    output.grad_norm = norm.item<double>();  // on a GPU the passes are done now
+    if (passed.loss_sum.defined())
+        output.loss = passed.loss_sum.item<double>() / static_cast<double>(input.samples);
+    laps.add_to(output);
     output.skipped = !std::isfinite(output.grad_norm);
-    output.lr = learning_rate(learning_rate_rule(optim_, rate_), step - rate_.first);
+    output.lr = learning_rate(learning_rate_rule(optim_, rate_), input.step - rate_.first);
     if (!output.skipped) {
         optimizer_.step(output.lr, divisor(norm));
         grad_norms_ = with_norm(grad_norms_, output.grad_norm);
@@ -158,13 +145,12 @@ StepOutput Trainer::update(int step, StepOutput output) {
     return output;
 }
 
-double Trainer::loss_of_network(double own) const {
+at::Tensor Trainer::loss_of_network(at::Tensor const& own) const {
     if (!stages_) return own;
     // Its first rank, of those that share linear layers.
     auto const last =
         static_cast<std::int64_t>(network_->size()) / stages_->size() * (stages_->size() - 1);
-    at::Tensor const here = torch::tensor({own}, at::kDouble).to(device_.torch());
-    return network_->all_gather(here).view(-1).select(0, last).item<double>();
+    return network_->all_gather(own.view({1})).view(-1).select(0, last);
 }
 
 Result<void> Trainer::abandon(StepInput const& input, std::int64_t begin, bool began) {
@@ -180,21 +166,20 @@ Result<void> Trainer::abandon(StepInput const& input, std::int64_t begin, bool b
     return {};
 }
 
-Result<StepOutput> Trainer::passes(StepInput const& input) {
+Result<Trainer::Passed> Trainer::passes(StepInput const& input, StepLaps& laps) {
     StepOutput output;
-    Stopwatch watch(device_);
     objective_->parameters().clear_gradients();
     objective_->begin_step(input.step);
     ranks_->begin_step();
     for (auto const& each : sharing_) each->begin_step();
     if (loss_scale_) output.loss_scale = loss_scale_->scale;
-    // On a CPU waiting is part of the laps; what a GPU waits for is seen in the last one.
+    // What a GPU waits for is seen in the last lap.
     double waited_s = 0;
-    auto const own_lap = [&] {
+    auto const lap = [&](StepLaps::Part part) {
         double const before_s = std::exchange(waited_s, this->waited_s());
-        return watch.lap() - (device_.is_gpu() ? 0 : waited_s - before_s);
+        laps.lap(part, waited_s - before_s);
     };
-    double loss_sum = 0;
+    at::Tensor loss_sum = at::zeros({}, at::TensorOptions(at::kDouble).device(device_.torch()));
     std::map<std::pair<int, std::int64_t>, at::Tensor> losses;  // whose backward is to come
     std::int64_t const size = input.micro_batch_size, count = (input.samples + size - 1) / size;
     auto const order =
@@ -213,7 +198,7 @@ Result<StepOutput> Trainer::passes(StepInput const& input) {
             if (pass.forward) {
                 if (stages_) stages_->enter(pass.virtual_stage);
                 losses[key] = objective_->loss(micro_batch(input, begin, end));
-                output.forward_s += own_lap();
+                lap(&StepOutput::forward_s);
                 return;
             }
             at::Tensor const loss = losses.extract(key).mapped();
@@ -221,44 +206,46 @@ Result<StepOutput> Trainer::passes(StepInput const& input) {
             began = true;
             auto const samples = static_cast<double>(end - begin);
             (loss * (samples * output.loss_scale)).backward();
-            loss_sum += loss.item<double>() * samples;
-            output.backward_s += own_lap();
+            loss_sum.add_(loss.detach().to(at::kDouble).mul(samples));
+            lap(&StepOutput::backward_s);
         });
         if (lacked_) {
             auto const abandoned = abandon(input, begin, began);
-            if (!abandoned.has_error()) return output;
+            if (!abandoned.has_error()) return Passed{std::move(output), {}};
             if (input.on_shortage) input.on_shortage({*lacked_, size});
             return Error(abandoned.error()).in(*lacked_);
         }
         if (pass.forward) continue;
-        if (last && input.on_arrival) input.on_arrival();
+        if (last && input.on_arrival) {
+            laps.wait();
+            input.on_arrival();
+        }
         OSORA_TRY_VOID(ranks_->finish());
     }
     loss_sum = loss_of_network(loss_sum);
-    double const finished_s = own_lap();
-    output.exposed_comm_s = device_.is_gpu() ? finished_s : waited_s;
-    output.backward_s += device_.is_gpu() ? 0 : finished_s;
-    output.loss = loss_sum / static_cast<double>(input.samples);
-    return output;
+    lap(device_.is_gpu() ? &StepOutput::exposed_comm_s : &StepOutput::backward_s);
+    if (!device_.is_gpu()) output.exposed_comm_s = waited_s;
+    return Passed{std::move(output), std::move(loss_sum)};
 }
 
 Result<StepOutput> Trainer::attempt(StepInput const& input) {
-    OSORA_TRY(auto output, passes(input));
-    Stopwatch watch(device_);
+    StepLaps laps(device_.torch());
+    OSORA_TRY(auto passed, passes(input, laps));
     double const waited_s = ranks_->waited_s();
-    output = update(input.step, output);
+    auto output = update(input, std::move(passed), laps);
     bool const counts = !device_.is_gpu();  // a GPU's waits are seen in the next step
     double exposed_s = counts ? ranks_->waited_s() - waited_s : 0;
-    output.optimizer_s = watch.lap() - exposed_s;
+    laps.lap(&StepOutput::optimizer_s, exposed_s);
     output.collectives = ranks_->costs(output.exposed_comm_s + exposed_s - shared_s());
     for (auto const& each : sharing_)
         std::ranges::move(each->costs(), std::back_inserter(output.collectives));
     if (!output.skipped) {
         double const published_s = ranks_->publish();
-        output.optimizer_s += watch.lap() - (counts ? published_s : 0);
+        laps.lap(&StepOutput::optimizer_s, published_s);
         exposed_s += counts ? published_s : 0;
     }
     output.exposed_comm_s += exposed_s;
+    laps.add_to(output);
     return output;
 }
 

@@ -27,6 +27,8 @@
 
 namespace osora::worker {
 
+class StepLaps;
+
 class Trainer {
 public:
     /// `groups`: on GPUs including NCCL; ranks that share tokens or linear layers bring the same
@@ -71,17 +73,24 @@ private:
     /// What is not trained, or its part that is here.
     [[nodiscard]] TensorParts kept(NamedTensor const& own, bool common, bool mine) const;
     /// The last stage's, on every rank.
-    [[nodiscard]] double loss_of_network(double own) const;
+    [[nodiscard]] at::Tensor loss_of_network(at::Tensor const& own) const;
     /// For a checkpoint, or all that one gives back.
     [[nodiscard]] CheckpointParts live(bool common, bool mine) const;
-    [[nodiscard]] StepOutput update(int step, StepOutput output);
-    /// Micro-batches forward and backward (pass_order), with their times and losses. Sets
-    /// `lacked_`.
-    [[nodiscard]] Result<StepOutput> passes(StepInput const& input);
+    /// The passes of a step: what is known of it, and the sum of its samples' losses (0-d, fp64, on
+    /// the device; undefined: they were abandoned).
+    struct Passed {
+        StepOutput output;
+        at::Tensor loss_sum;
+    };
+    /// Clip, AdamW, EMA. Reads norm and loss: the host waits until a GPU has done the passes.
+    [[nodiscard]] StepOutput update(StepInput const& input, Passed passed, StepLaps& laps);
+    /// Micro-batches forward and backward (pass_order). Sets `lacked_`.
+    [[nodiscard]] Result<Passed> passes(StepInput const& input, StepLaps& laps);
     /// What peers wait for in the pass that begins with sample `begin`, and in those after it;
     /// `began`: ranks_->begin() was called for it.
     [[nodiscard]] Result<void> abandon(StepInput const& input, std::int64_t begin, bool began);
-    /// Passes and update, once.
+    /// Passes and update, once. The host queues on while a GPU computes; it waits when its own
+    /// passes are done (on_arrival), for the norm, and at the end.
     [[nodiscard]] Result<StepOutput> attempt(StepInput const& input);
     /// Uses the step's recompute choice, unless memory ran out before.
     void use_recompute(StepInput const& input);
