@@ -10,6 +10,8 @@ tests/cluster/bed (needs root). Of a step, medians over the pairs:
   cover     compute that may hide them: backward; from stage 1 on also forward, behind which
             parameters are gathered (stages 1 and 2: each at most its own half)
   threads   CPU time of Gloo's threads, which the rank's core cannot use for compute
+  softirqs  CPU time of this machine's softirqs (/proc/stat) with overlap: of the links between the
+            nodes, which here share their cores
   hideable  min(cover, alone) - threads
   hidden    time of a step without overlap - with it; share = hidden / hideable
 Exit code 1 when a share is below --limit.
@@ -39,10 +41,19 @@ def start(stage, args, bed):
                          29500 + overlap) for overlap in (0, 1)]
 
 
+def softirqs_s():
+    """Of all cores since the machine started."""
+    with open("/proc/stat") as stat:
+        return int(stat.readline().split()[7]) / os.sysconf("SC_CLK_TCK")
+
+
 def run(side, bucket, steps):
     """Means of the ranks, of a step."""
+    before = softirqs_s()
     answers = side.ask(f"step {bucket} {steps}")
-    return {key: sum(a[key] for a in answers) / len(answers) / steps for key in answers[0]}
+    mean = {key: sum(a[key] for a in answers) / len(answers) / steps for key in answers[0]}
+    mean["softirqs_s"] = (softirqs_s() - before) / len(answers) / steps
+    return mean
 
 
 def measure(stage, sides, bucket, args):
@@ -60,6 +71,7 @@ def measure(stage, sides, bucket, args):
         min(alone / 2, backward) + min(alone / 2, forward))
     found = {"step_s": median[1, "wall_s"], "alone_s": alone, "exposed_s": median[1, "exposed_s"],
              "forward_s": forward, "backward_s": backward, "threads_s": median[1, "others_cpu_s"],
+             "softirqs_s": median[1, "softirqs_s"],
              "hideable_s": covered - median[1, "others_cpu_s"],
              "hidden_s": statistics.median(r[0]["wall_s"] - r[1]["wall_s"] for r in rounds)}
     found["share"] = found["hidden_s"] / found["hideable_s"]

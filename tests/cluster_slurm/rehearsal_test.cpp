@@ -71,7 +71,8 @@ TEST_F(ClusterRehearsal, AlsoInTheKnownBadWay) {
     EXPECT_NEAR(ratio("per_parameter"), 1, 0.10);
 }
 
-/// One probe of sixteen nodes predicts the time of rehearsals on fewer of them.
+/// One probe of sixteen nodes predicts the time of rehearsals on fewer of them. Their ranks sleep:
+/// sixteen that compute would share the machine's two cores, as those of sixteen machines do not.
 class PredictedRehearsal : public SlurmTest {
 protected:
     static void SetUpTestSuite() { open({.nodes = 16, .leaf_size = 16, .rate = "100mbit"}); }
@@ -85,7 +86,8 @@ protected:
         write_run_file({.nodes = nodes,
                         .ranks = 1,
                         .steps = 30,
-                        .more = "[parallel]\ngrad_bucket_mib = 1\n[rehearse]\ncompute_s = 0.05\n",
+                        .more = "[parallel]\ngrad_bucket_mib = 1\n"
+                                "[rehearse]\ncompute_s = 0.05\nown_work = \"sleep\"\n",
                         .extra = "cpus_per_worker = 1\n"});
     }
     /// The median of three, predicted over measured.

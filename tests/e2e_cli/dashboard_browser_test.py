@@ -29,10 +29,14 @@ class Page:
 def check(page, dashboard, folder):
     """The policy allows the script, its style sheets and its connection: a refusal would be on the
     console, and the script would not have marked the page."""
-    for path in ("", "run/1"):
+    for path in ("", "run/2"):
         dom, console = page.open(dashboard.first["url"] + path, "--dump-dom")
         assert console == [], console
         assert 'data-connected="' in dom, dom[:300]
+    dom, console = page.open(dashboard.first["url"] + "diff?a=1&b=2", "--dump-dom")
+    assert console == [], console
+    assert "optim.lr" in dom, dom[:300]  # the runs' settings
+    assert dom.count("<canvas") + dom.count("<svg") >= 2, dom[:300]  # a chart of each run
     for width in (1200, 400):
         picture = folder / f"runs-{width}.png"
         page.open(dashboard.first["url"], f"--screenshot={picture}", f"--window-size={width},700")
@@ -45,6 +49,7 @@ def main():
         folder = Path(name)
         (folder / "clips.csv").write_text("path,num_frames,height,width\na.mp4,64,96,96\n")
         (folder / "run.toml").write_text(RUN_FILE)
+        osora(folder, "submit", "run.toml", "--set", "optim.lr=0.0005")
         osora(folder, "submit", "run.toml", "--detach", OSORA_MOCK_HOLD="20")
         try:
             with Dashboard(folder, "--listen", "127.0.0.1:0") as dashboard, \
@@ -54,7 +59,7 @@ def main():
                 check(Page(program, folder), dashboard, folder)
                 assert dashboard.end()[0] == 130
         finally:
-            osora(folder, "cancel", "1", "--now")
+            osora(folder, "cancel", "2", "--now")
 
 
 if __name__ == "__main__":
