@@ -91,39 +91,12 @@ Result<void> check_request(protocol::ClipCheckRequest const& request) {
     return Error{Errc::invalid_input, "check: a number is out of its range"};
 }
 
-/// Checks clips one at a time, here or in a child.
-class OneByOne {
-public:
-    OneByOne(protocol::ClipCheckRequest const& request, ReaderProgram const& program,
-             std::shared_ptr<CrashCount> count)
-        : request_(request) {
-        if (program.program.empty()) return;
-        protocol::ClipCheckRequest asked = request;
-        asked.workers = 0;
-        child_.emplace(program, ClipChild::Options{.arguments = {"verify", protocol::encode(asked)},
-                                                   .deadline_s = request.deadline_s,
-                                                   .count = std::move(count)});
-    }
+Texts request_of(Clip const& clip) {
+    return {clip.path, std::to_string(clip.num_frames), std::to_string(clip.height),
+            std::to_string(clip.width)};
+}
 
-    [[nodiscard]] Result<std::optional<ClipFault>> fault(Clip const& clip) {
-        if (!child_) return ClipChecker(clip, request_).fault();
-        auto const frames = std::to_string(clip.num_frames), height = std::to_string(clip.height),
-                   width = std::to_string(clip.width);
-        OSORA_TRY(auto answer, child_->ask({clip.path, frames, height, width}, nullptr));
-        if (answer.fault) return std::move(answer.fault);
-        if (answer.texts.empty()) return std::optional<ClipFault>();
-        if (answer.texts.size() != 2)
-            return Error{Errc::corrupt, "osora-clips is of another version"};
-        return std::optional(
-            ClipFault{.kind = std::move(answer.texts[0]), .reason = std::move(answer.texts[1])});
-    }
-
-private:
-    protocol::ClipCheckRequest const& request_;
-    std::optional<ClipChild> child_;
-};
-
-/// A clip as OneByOne sends it.
+/// The clip of such a request.
 Result<Clip> clip_of(Texts const& texts) {
     if (texts.size() != 4) return Error{Errc::corrupt, "osora is of another version"};
     Clip clip;
@@ -136,26 +109,41 @@ Result<Clip> clip_of(Texts const& texts) {
     return clip;
 }
 
-}  // namespace
-
-Result<void> verify_clips(protocol::ClipCheckRequest const& request) {
-    OSORA_TRY_VOID(check_request(request));
-    return serve_clips([&](Texts const& texts) -> Result<Texts> {
+/// Answers with nothing, or with a fault.
+ClipWork checking(protocol::ClipCheckRequest const& request) {
+    return [request](Texts const& texts) -> Result<Texts> {
         OSORA_TRY(auto const clip, clip_of(texts));
         auto fault = ClipChecker(clip, request).fault();
         if (!fault) return Texts{};
         return Texts{std::move(fault->kind), std::move(fault->reason)};
-    });
+    };
+}
+
+Result<std::optional<ClipFault>> fault_found(ClipWorker& worker, Clip const& clip) {
+    OSORA_TRY(auto answer, worker.ask(request_of(clip)));
+    if (!answer.texts.empty()) return Error{Errc::corrupt, "osora-clips is of another version"};
+    return std::move(answer.fault);
+}
+
+}  // namespace
+
+Result<void> verify_clips(protocol::ClipCheckRequest const& request) {
+    OSORA_TRY_VOID(check_request(request));
+    return serve_clips(checking(request));
 }
 
 Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& request,
                                         ReaderProgram const& program) {
     OSORA_TRY_VOID(check_request(request));
     OSORA_TRY(std::vector<ListedClip> const clips, list_clips(request.manifest, request.columns));
-    auto const crashes = std::make_shared<CrashCount>();
-    std::vector<std::unique_ptr<OneByOne>> checkers;
+    protocol::ClipCheckRequest asked = request;
+    asked.workers = 0;
+    ClipChild::Options const options{.arguments = {"verify", protocol::encode(asked)},
+                                     .deadline_s = request.deadline_s,
+                                     .count = std::make_shared<CrashCount>()};
+    std::vector<std::unique_ptr<ClipWorker>> checkers;
     for (int i = 0; i < std::max(1, request.workers); ++i)
-        checkers.push_back(std::make_unique<OneByOne>(request, program, crashes));
+        checkers.push_back(std::make_unique<ClipWorker>(program, options, checking(asked)));
     using Checked = Result<std::optional<ClipFault>>;
     std::vector<Checked> slots(in_order_slots(request.workers), Checked(std::nullopt));
     protocol::ClipCheck answer{.mode = request.full ? "full" : "quick",
@@ -164,7 +152,7 @@ Result<protocol::ClipCheck> check_clips(protocol::ClipCheckRequest const& reques
     Result<void> done;
     auto const make = [&](InOrderPiece const& piece) {
         ListedClip const& listed = clips[piece.index];
-        slots[piece.slot] = listed.fault.empty() ? checkers[piece.worker]->fault(listed.clip)
+        slots[piece.slot] = listed.fault.empty() ? fault_found(*checkers[piece.worker], listed.clip)
                                                  : Checked(ClipFault{"row", listed.fault});
     };
     auto const take = [&](InOrderPiece const& piece) {

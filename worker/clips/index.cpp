@@ -126,76 +126,57 @@ std::optional<FileStamp> stamp_of(std::string const& path) {
     return FileStamp{info.st_size, info.st_mtim.tv_sec * 1'000'000'000ll + info.st_mtim.tv_nsec};
 }
 
-/// Reads one clip; what is wrong with it is its fault.
-IndexedClip survey_clip(std::string const& path, double deadline_s) {
+/// Answers with the row in JSON, without its path, or with a fault.
+ClipWork surveying(double deadline_s) {
+    return [deadline_s](Texts const& texts) -> Result<Texts> {
+        std::string const& path = texts.front();
+        auto const survey = ClipDecoder({.deadline_s = deadline_s}).survey(path);
+        if (survey.has_error()) {
+            auto fault = fault_of(survey.error(), path, deadline_s);
+            return Texts{std::move(fault.kind), std::move(fault.reason)};
+        }
+        auto row = row_of(*survey, path, deadline_s);
+        row.path.clear();  // may not be UTF-8
+        return Texts{protocol::encode(row)};
+    };
+}
+
+Result<IndexedClip> survey(ClipWorker& worker, std::string const& path) {
+    OSORA_TRY(auto answer, worker.ask({path}));
     IndexedClip made;
-    auto const survey = ClipDecoder({.deadline_s = deadline_s}).survey(path);
-    if (survey.has_error()) {
-        made.fault = fault_of(survey.error(), path, deadline_s);
-    } else {
-        made.read = row_of(*survey, path, deadline_s);
+    if (answer.fault) {
+        made.fault = std::move(answer.fault);
+        return made;
     }
+    if (answer.texts.size() != 1) return Error{Errc::corrupt, "osora-clips is of another version"};
+    OSORA_TRY(made.read, protocol::decode<protocol::ClipIndexRow>(answer.texts[0]));
+    made.read.path = path;
     return made;
 }
 
-/// Reads clips one at a time, here or in a child.
-class Surveyor {
-public:
-    Surveyor(protocol::ClipIndexRequest const& request, ReaderProgram const& program,
-             std::shared_ptr<CrashCount> count)
-        : deadline_s_(request.deadline_s) {
-        if (program.program.empty()) return;
-        protocol::ClipIndexRequest asked;
-        asked.deadline_s = deadline_s_;
-        child_.emplace(program, ClipChild::Options{.arguments = {"survey", protocol::encode(asked)},
-                                                   .deadline_s = deadline_s_,
-                                                   .count = std::move(count)});
-    }
-
-    [[nodiscard]] Result<IndexedClip> look_at(ListedClip const& listed, IndexRows const& had) {
-        IndexedClip made;
-        if (!listed.fault.empty()) {
-            made.fault = {.kind = "row", .reason = listed.fault};
-            return made;
-        }
-        std::string const& path = listed.clip.path;
-        auto const stamp = stamp_of(path);  // none: the survey says why
-        auto const found = had.find(path);
-        if (stamp && found != had.end() && found->second.size_bytes == stamp->size_bytes &&
-            found->second.mtime_ns == stamp->mtime_ns) {
-            made.kept = &found->second;
-            return made;
-        }
-        OSORA_TRY(made, survey(path));
-        // Of before: a file that grows is read again.
-        if (stamp) {
-            made.read.size_bytes = stamp->size_bytes;
-            made.read.mtime_ns = stamp->mtime_ns;
-        }
+/// Reads a clip unless the index has it and its file has not changed.
+Result<IndexedClip> indexed(ClipWorker& worker, ListedClip const& listed, IndexRows const& had) {
+    IndexedClip made;
+    if (!listed.fault.empty()) {
+        made.fault = {.kind = "row", .reason = listed.fault};
         return made;
     }
-
-private:
-    [[nodiscard]] Result<IndexedClip> survey(std::string const& path) {
-        if (!child_) return survey_clip(path, deadline_s_);
-        OSORA_TRY(auto answer, child_->ask({path}, nullptr));
-        IndexedClip made;
-        if (answer.fault) {
-            made.fault = std::move(answer.fault);
-        } else if (answer.texts.size() == 1) {
-            OSORA_TRY(made.read, protocol::decode<protocol::ClipIndexRow>(answer.texts[0]));
-            made.read.path = path;  // may not be UTF-8
-        } else if (answer.texts.size() == 2) {
-            made.fault = {.kind = std::move(answer.texts[0]), .reason = std::move(answer.texts[1])};
-        } else {
-            return Error{Errc::corrupt, "osora-clips is of another version"};
-        }
+    std::string const& path = listed.clip.path;
+    auto const stamp = stamp_of(path);  // none: the survey says why
+    auto const found = had.find(path);
+    if (stamp && found != had.end() && found->second.size_bytes == stamp->size_bytes &&
+        found->second.mtime_ns == stamp->mtime_ns) {
+        made.kept = &found->second;
         return made;
     }
-
-    double deadline_s_;
-    std::optional<ClipChild> child_;
-};
+    OSORA_TRY(made, survey(worker, path));
+    // Of before: a file that grows is read again.
+    if (stamp) {
+        made.read.size_bytes = stamp->size_bytes;
+        made.read.mtime_ns = stamp->mtime_ns;
+    }
+    return made;
+}
 
 /// "path" for a list in the folder of `out`: as written if that names the same file there.
 class OutputPaths {
@@ -268,12 +249,7 @@ private:
 }  // namespace
 
 Result<void> survey_clips(protocol::ClipIndexRequest const& request) {
-    return serve_clips([&](Texts const& texts) -> Result<Texts> {
-        auto made = survey_clip(texts.front(), request.deadline_s);
-        if (made.fault) return Texts{std::move(made.fault->kind), std::move(made.fault->reason)};
-        made.read.path.clear();
-        return Texts{protocol::encode(made.read)};
-    });
+    return serve_clips(surveying(request.deadline_s));
 }
 
 Result<protocol::ClipIndex> index_clips(protocol::ClipIndexRequest const& request,
@@ -300,15 +276,20 @@ Result<protocol::ClipIndex> index_clips(protocol::ClipIndexRequest const& reques
     IndexTaker taker(index, out, answer);
     OutputPaths const paths(request.manifest, request.out);
     ClipProgress progress(request.progress, answer.rows);
-    auto const crashes = std::make_shared<CrashCount>();
-    std::vector<std::unique_ptr<Surveyor>> surveyors;
+    protocol::ClipIndexRequest asked;
+    asked.deadline_s = request.deadline_s;
+    ClipChild::Options const options{.arguments = {"survey", protocol::encode(asked)},
+                                     .deadline_s = request.deadline_s,
+                                     .count = std::make_shared<CrashCount>()};
+    std::vector<std::unique_ptr<ClipWorker>> workers;
     for (int i = 0; i < std::max(1, request.workers); ++i)
-        surveyors.push_back(std::make_unique<Surveyor>(request, program, crashes));
+        workers.push_back(
+            std::make_unique<ClipWorker>(program, options, surveying(request.deadline_s)));
     std::vector<Result<IndexedClip>> slots(in_order_slots(request.workers),
                                            Result<IndexedClip>(IndexedClip{}));
     Result<void> done;
     auto const make = [&](InOrderPiece const& piece) {
-        slots[piece.slot] = surveyors[piece.worker]->look_at(clips[piece.index], index.had().rows);
+        slots[piece.slot] = indexed(*workers[piece.worker], clips[piece.index], index.had().rows);
     };
     auto const take = [&](InOrderPiece const& piece) {
         ListedClip const& listed = clips[piece.index];

@@ -118,7 +118,26 @@ ExitStatus ClipChild::end() {
     return status;
 }
 
-Result<void> serve_clips(std::function<Result<Texts>(Texts const&)> const& work) {
+ClipWorker::ClipWorker(ReaderProgram const& program, ClipChild::Options options, ClipWork here)
+    : here_(std::move(here)) {
+    if (!program.program.empty()) child_.emplace(program, std::move(options));
+}
+
+Result<ClipChild::Answer> ClipWorker::ask(Texts const& request) {
+    ClipChild::Answer answer;
+    if (child_) {
+        OSORA_TRY(answer, child_->ask({request.begin(), request.end()}, nullptr));
+    } else {
+        OSORA_TRY(answer.texts, here_(request));
+    }
+    if (answer.texts.size() == 2) {
+        answer.fault = ClipFault{std::move(answer.texts[0]), std::move(answer.texts[1])};
+        answer.texts.clear();
+    }
+    return answer;
+}
+
+Result<void> serve_clips(ClipWork const& work) {
     for (int const each : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) std::signal(each, SIG_IGN);
     OSORA_TRY_VOID(send_texts(STDOUT_FILENO, {"ready"}));
     for (;;) {

@@ -71,9 +71,26 @@ private:
     Descriptor stream_;
 };
 
+/// What is done with a clip: a request, which begins with its path, becomes an answer. Two texts
+/// are a fault: its kind and its reason.
+using ClipWork = std::function<Result<Texts>(Texts const&)>;
+
 /// The child: says that it is ready, then answers each request on descriptor 0 with what `work`
 /// makes of it, on 1, until the other end closes. Ignores the signals by which a scheduler ends a
 /// job: the parent decides. Errors: io, and those of `work`.
-[[nodiscard]] Result<void> serve_clips(std::function<Result<Texts>(Texts const&)> const& work);
+[[nodiscard]] Result<void> serve_clips(ClipWork const& work);
+
+/// Does it with one clip at a time, in a child of `program` that serves the same work, or here if
+/// that is empty.
+class ClipWorker {
+public:
+    ClipWorker(ReaderProgram const& program, ClipChild::Options options, ClipWork here);
+    /// Errors: those of ClipChild::ask() and of the work.
+    [[nodiscard]] Result<ClipChild::Answer> ask(Texts const& request);
+
+private:
+    std::optional<ClipChild> child_;
+    ClipWork here_;  // without a child
+};
 
 }  // namespace osora::worker
