@@ -219,6 +219,7 @@ void Controller::perform(SendToAgent action) {
 }
 
 void Controller::perform(CloseConnection action) {
+    if (!action.waits) return agents_.close(action.connection, std::move(action.why));
     journal_.then(
         [this, action = std::move(action)] { agents_.close(action.connection, action.why); });
 }

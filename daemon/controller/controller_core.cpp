@@ -304,9 +304,10 @@ void ControllerCore::Impl::send(int node, ToAgent message, bool waits) {
 void ControllerCore::Impl::close(int connection, std::string why) {
     auto const found = connections_.find(connection);
     if (found == connections_.end()) return;
-    if (found->second.node >= 0) link(found->second.node).connection = -1;
+    bool const known = found->second.node >= 0;
+    if (known) link(found->second.node).connection = -1;
     connections_.erase(found);
-    act(CloseConnection{connection, std::move(why)});
+    act(CloseConnection{connection, std::move(why), known});
 }
 
 /// Visits every node. Deadlines only move later until the next call, so the result stays a lower

@@ -101,6 +101,7 @@ struct SendToAgent {
 struct CloseConnection {  // after what was sent on it
     int connection = 0;
     std::string why;
+    bool waits = true;  // likewise; false: of a stranger, who may hang up before the disk is done
 };
 /// Backend: start the agent of `node`; its end is always reported as AgentExited.
 struct StartAgent {

@@ -69,7 +69,8 @@ void ControllerProcess::take(ControllerActions actions) {
             fold(shadow_, record->record.event);
         }
         auto const* sent = std::get_if<SendToAgent>(&each);
-        if (sent != nullptr && !sent->waits) {
+        auto const* closed = std::get_if<CloseConnection>(&each);
+        if ((sent != nullptr && !sent->waits) || (closed != nullptr && !closed->waits)) {
             carry_out(each);
         } else {
             actions_.push_back(std::move(each));

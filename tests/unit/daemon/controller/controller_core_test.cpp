@@ -58,6 +58,8 @@ TEST(ControllerCore, ASecondAgentOfANodeIsRefused) {
     controller.feed(AgentConnected{7});
     controller.say(7, Controller::hello(0, -1, 999));
     EXPECT_EQ(controller.sent<Refused>().at(0).second.reason, "node 0 already has another agent");
+    // At once: it hangs up when it reads this, and then its connection would not be logged.
+    EXPECT_FALSE(controller.asked<CloseConnection>().at(0).waits);
 }
 
 TEST(ControllerCore, ConnectionsWithoutAHelloAreClosed) {
