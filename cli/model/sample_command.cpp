@@ -39,12 +39,13 @@ Result<std::string> sample_summary(std::string_view text) {
         "seed {}\n"
         "  clip           {} ({}, {})\n"
         "  contact sheet  {}\n"
-        "  time           load {}, sample {}, decode {}, write {} on {}\n",
+        "  time           load {}, sample {}, decode {}, write {} on {} in {}\n",
         word("arch"), number("step"), word("weights"), word("caption"), number("num_frames"),
         number("width"), number("height"), number("steps"), number("cfg_scale"), number("seed"),
         word("video"), word("codec"), format_bytes(static_cast<std::int64_t>(number("bytes"))),
         word("sheet"), format_seconds(number("load_s")), format_seconds(number("sample_s")),
-        format_seconds(number("decode_s")), format_seconds(number("write_s")), word("device"));
+        format_seconds(number("decode_s")), format_seconds(number("write_s")), word("device"),
+        word("precision"));
 }
 
 int run_sample(Context const& context, Arguments const& arguments) {
@@ -53,7 +54,7 @@ int run_sample(Context const& context, Arguments const& arguments) {
     std::vector<std::string> words{"--sample", *checkpoint};
     for (std::string const name :
          {"--frames", "--size", "--steps", "--cfg-scale", "--seed", "--fps", "--embeddings",
-          "--out", "--vae", "--vae-weights", "--weights"}) {
+          "--out", "--vae", "--vae-weights", "--weights", "--precision"}) {
         auto const value = arguments.value(name);
         if (!value) continue;
         words.push_back(name);
@@ -99,6 +100,9 @@ std::vector<OptionSpec> sample_options() {
          .value = "FILE",
          .help = "What the adapters of a LoRA checkpoint were trained on. Default: of the run.",
          .complete = Complete::file},
+        {.name = "--precision",
+         .value = "TYPE",
+         .help = "fp32, bf16 or fp16. Default: on a GPU as the run trained, else fp32."},
         {.name = "--out",
          .value = "PATH",
          .help = "The clip (*.mp4), or a folder for it. Default: samples/ of the run.",

@@ -284,9 +284,8 @@ void Controller::notify_if_slower() {
     }
     if (!*slower) return;
     auto const& [state, reason] = **slower;
-    if (auto const message = occasions.regression(state, reason, env_.wall_us())) {
+    if (auto const message = occasions.regression(state, reason, env_.wall_us()))
         notifier_.send(*message);
-    }
 }
 
 /// The core records nothing any more; the reserve may still hold the end.

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -57,6 +58,28 @@ TEST_F(Sample, TheSeedDecidesTheClip) {
     auto const first = clip("1");
     EXPECT_NE(first, clip("2"));
     EXPECT_EQ(first, clip("1"));
+}
+
+// Rounding changes pixels a little, and the noise that it starts from not at all.
+TEST_F(Sample, TheNetworkMayRunInBf16) {
+    train("stdit3-tiny", 4, 2);
+    auto const pixels = [&](std::vector<std::string> words, std::string const& precision) {
+        auto const file = folder_ / "clip.mp4.mp4";
+        for (char const* word : {"--steps", "2", "--out"}) words.emplace_back(word);
+        words.push_back(file.string());
+        words.insert(words.begin(), run_dir().string());
+        EXPECT_EQ(sampled(words).at("precision").as_string(), precision);
+        return frames_of(file);
+    };
+    auto const usual = pixels({}, "fp32"), exact = pixels({"--precision", "fp32"}, "fp32"),
+               rounded = pixels({"--precision", "bf16"}, "bf16");
+    EXPECT_EQ(exact, usual);
+    ASSERT_EQ(rounded.size(), exact.size());
+    double difference = 0;
+    for (std::size_t i = 0; i < exact.size(); ++i)
+        difference +=
+            std::abs(static_cast<unsigned char>(rounded[i]) - static_cast<unsigned char>(exact[i]));
+    EXPECT_LT(difference / static_cast<double>(exact.size()), 3) << "of 255";
 }
 
 TEST_F(Sample, WhatIsWrongIsSaid) {

@@ -1,6 +1,7 @@
 #include "worker/model/embedders.hpp"
 
 #include "base/check.hpp"
+#include "worker/memory/upload.hpp"
 
 #include <ATen/ops/addmm.h>
 #include <ATen/ops/arange.h>
@@ -117,7 +118,7 @@ PackedText CaptionEmbed::operator()(at::Tensor const& y, at::Tensor const& mask,
     text.tokens = projection(captions.reshape({batch * tokens, y.size(3)}));
     if (!mask.defined()) return text;
     at::Tensor const index = used_tokens(y, mask).view({-1}).nonzero().view({-1});
-    text.tokens = text.tokens.index_select(0, index.to(text.tokens.device()));
+    text.tokens = text.tokens.index_select(0, uploaded(index, text.tokens.device()));
     return text;
 }
 

@@ -1,6 +1,7 @@
 #include "worker/train/trainer.hpp"
 
 #include "worker/memory/counted_allocator.hpp"
+#include "worker/memory/upload.hpp"
 #include "worker/parallel/flight/flight_recorder.hpp"
 #include "worker/parallel/on_any_rank.hpp"
 #include "worker/train/exchange_options.hpp"
@@ -86,7 +87,7 @@ MicroBatch Trainer::micro_batch(StepInput const& input, std::int64_t begin,
         return of_step.defined() ? of_step.slice(0, begin, end) : of_step;
     };
     auto const here = [&](at::Tensor const& tensor) {
-        return tensor.defined() ? tensor.to(device_.torch()) : tensor;
+        return tensor.defined() ? uploaded(tensor, device_.torch()) : tensor;
     };
     if (input.latents.defined()) {
         batch.x = here(part(input.latents));

@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "plan/vae/vae_chunks.hpp"
 #include "worker/memory/recompute.hpp"
+#include "worker/memory/upload.hpp"
 #include "worker/train/objective/rectified_flow.hpp"
 #include "worker/train/sample_rng.hpp"
 
@@ -43,7 +44,7 @@ at::Tensor draws(MicroBatch const& batch, std::uint64_t seed, RngPurpose purpose
     std::vector<std::uint64_t> keys;
     for (SampleIdentity const& sample : batch.samples)
         keys.push_back(sample_key(seed, sample.epoch, sample.id, purpose));
-    return sample_noise(keys, shape).to(batch.x.device());
+    return uploaded(sample_noise(keys, shape), batch.x.device());
 }
 
 }  // namespace

@@ -129,6 +129,14 @@ Result<at::Tensor> decoded(at::Tensor const& latent, SamplePlan const& plan,
     });
 }
 
+/// A GPU computes 16-bit types several times as fast; a CPU does not.
+std::string precision_of(SampleRequest const& request, fs::path const& run,
+                         plan::WorkerJob const& job, Device const& device) {
+    if (!request.precision.empty()) return request.precision;
+    if (!device.is_gpu()) return "fp32";
+    return run.empty() ? "bf16" : job.plan.chosen.precision;
+}
+
 /// (1, 3, T, H, W) in [-1, 1] -> bytes.
 RgbFrames frames_of(at::Tensor const& pixels) {
     at::Tensor const bytes = pixels.select(0, 0)
@@ -182,13 +190,14 @@ Result<std::string> run_sample_command(SampleRequest const& request) {
     OSORA_TRY(auto const job, job_of(run, request));
     OSORA_TRY(auto const checkpoint, sample_weights(path, run, job, request));
     OSORA_TRY(auto const vae, vae_shape(job));
-    OSORA_TRY(auto const plan, sample_plan(request, checkpoint.state, vae));
+    OSORA_TRY(auto plan, sample_plan(request, checkpoint.state, vae));
     SampleCaption caption;
     if (!request.embeddings.empty()) {
         OSORA_TRY(caption, load_caption(request.embeddings, plan.shape));
     }
     caption.null = null_of_run(job, plan.shape);
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), 0));
+    plan.precision = precision_of(request, run, job, device);
     OSORA_TRY(auto const video, video_path(request, run, checkpoint.state));
     double const load_s = watch.lap();
     auto sampled = sample_latent(plan, checkpoint.tensors, caption, device);
@@ -222,6 +231,7 @@ Result<std::string> run_sample_command(SampleRequest const& request) {
                                         {"steps", plan.steps},
                                         {"cfg_scale", plan.cfg_scale},
                                         {"seed", plan.seed},
+                                        {"precision", plan.precision},
                                         {"device", device.description()},
                                         {"load_s", load_s},
                                         {"sample_s", sample_s},

@@ -10,6 +10,7 @@
 #include "worker/train/objective/rectified_flow_v2.hpp"
 #include "worker/train/objective/stdit3_objective.hpp"
 #include "worker/train/objective/token_sampler.hpp"
+#include "worker/train/precision.hpp"
 #include "worker/train/step_boundary.hpp"
 
 #include <ATen/ops/cat.h>
@@ -29,22 +30,26 @@ at::Tensor first_noise(SamplePlan const& plan, at::IntArrayRef shape) {
     return sample_noise({sample_key(plan.seed, 0, 0, RngPurpose::noise)}, shape);
 }
 
+at::TensorOptions options_of(SamplePlan const& plan, at::Device device) {
+    return at::TensorOptions(scalar_type_of(plan.precision)).device(device);
+}
+
 /// Velocity of what STDiT3 reads, by the network of the plan's family.
 using StditVelocity = std::function<at::Tensor(Stdit3Input const&)>;
 
 StditVelocity stdit_velocity(SamplePlan const& plan, std::vector<NamedTensor> const& weights,
                              VideoSize const& size, at::Device device) {
-    at::TensorOptions const options(device);
+    auto const options = options_of(plan, device);
     if (plan.shape.family == plan::ModelFamily::stdit2) {
         auto model = std::make_shared<Stdit2>(stdit2_config(plan.shape).value(), options);
         model->parameters().load(weights).value();
         return [model, size](Stdit3Input const& input) {
-            return model->forward(stdit2_input(input, size));
+            return model->forward(stdit2_input(input, size)).to(at::kFloat);
         };
     }
     auto model = std::make_shared<Stdit3>(stdit3_config(plan.shape).value(), options);
     model->parameters().load(weights).value();
-    return [model](Stdit3Input const& input) { return model->forward(input); };
+    return [model](Stdit3Input const& input) { return model->forward(input).to(at::kFloat); };
 }
 
 at::Tensor stdit_sample(SamplePlan const& plan, std::vector<NamedTensor> const& weights,
@@ -85,7 +90,7 @@ at::Tensor stdit_sample(SamplePlan const& plan, std::vector<NamedTensor> const& 
 
 at::Tensor mmdit_sample(SamplePlan const& plan, std::vector<NamedTensor> const& weights,
                         SampleCaption const& caption, at::Device device) {
-    Mmdit model(mmdit_config(plan.shape).value(), at::TensorOptions().device(device));
+    Mmdit model(mmdit_config(plan.shape).value(), options_of(plan, device));
     model.parameters().load(weights).value();
     std::int64_t const patch = model.config().patch_size;
     LatentSize const size{plan.latent_frames(), plan.latent_height(), plan.latent_width()};

@@ -8,6 +8,7 @@
 #include "worker/train/checkpoint.hpp"
 
 #include <cstdint>
+#include <string>
 
 namespace osora::worker {
 
@@ -19,6 +20,7 @@ struct SamplePlan {
     double cfg_scale = 0;
     std::uint64_t seed = 0;
     bool timestep_shift = false;
+    std::string precision = "fp32";  // of the network; what it samples is fp32
 
     /// A network on pixels needs no autoencoder.
     [[nodiscard]] bool is_latent() const { return shape.vae.spatial > 1 || shape.vae.temporal > 1; }

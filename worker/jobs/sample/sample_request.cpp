@@ -71,6 +71,16 @@ Result<void> read_option(std::string const& name, std::string const& text, Sampl
         request.cfg_scale = scale;
         return {};
     }
+    if (name == "--precision") {
+        constexpr std::string_view kKnown[] = {"fp32", "bf16", "fp16"};
+        if (std::ranges::find(kKnown, text) == std::end(kKnown)) {
+            auto const near = nearest_name(text, kKnown);
+            return invalid(fmt::format("--precision {}: expected fp32, bf16 or fp16{}", text,
+                                       near ? fmt::format("; did you mean {}?", *near) : ""));
+        }
+        request.precision = text;
+        return {};
+    }
     if (text.empty()) return invalid(name + ": needs a value");
     if (name == "--embeddings") request.embeddings = text;
     if (name == "--out") request.out = text;
@@ -83,9 +93,9 @@ Result<void> read_option(std::string const& name, std::string const& text, Sampl
 }  // namespace
 
 Result<SampleRequest> parse_sample_request(std::span<std::string const> words) {
-    constexpr std::string_view kOptions[] = {"--frames", "--size",        "--steps",      "--seed",
-                                             "--fps",    "--cfg-scale",   "--embeddings", "--out",
-                                             "--vae",    "--vae-weights", "--weights"};
+    constexpr std::string_view kOptions[] = {
+        "--frames",     "--size", "--steps", "--seed",        "--fps",     "--cfg-scale",
+        "--embeddings", "--out",  "--vae",   "--vae-weights", "--weights", "--precision"};
     SampleRequest request;
     for (std::size_t i = 0; i < words.size(); ++i) {
         std::string const& word = words[i];

@@ -25,6 +25,8 @@ struct SampleRequest {
     double fps = 0;                    // 0: of the training clips
     std::filesystem::path embeddings;  // safetensors: text, text_mask, pooled; empty: null caption
     bool ema = true;                   // the moving average of the weights
+    std::string precision = {};        // of the network: "fp32", "bf16", "fp16"; empty: on a GPU
+                                       // as trained, on a CPU fp32
     std::filesystem::path out;         // "*.mp4", or a folder; empty: samples/ of the run
     std::filesystem::path weights;     // that adapters belong to; empty: of the run
     std::string vae_arch;              // empty: of the run

@@ -1,5 +1,6 @@
 #include "worker/train/objective/caption_drop.hpp"
 
+#include "worker/memory/upload.hpp"
 #include "worker/train/sample_rng.hpp"
 
 #include <ATen/ops/zeros.h>
@@ -23,7 +24,7 @@ at::Tensor drop_tensor(std::vector<bool> const& drop, at::Device device) {
     if (std::ranges::find(drop, true) == drop.end()) return {};
     at::Tensor const flags = at::zeros({static_cast<std::int64_t>(drop.size())}, at::kBool);
     std::ranges::copy(drop, flags.mutable_data_ptr<bool>());
-    return flags.to(device);
+    return uploaded(flags, device);
 }
 
 }  // namespace osora::worker

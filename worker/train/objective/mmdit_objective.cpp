@@ -1,6 +1,7 @@
 #include "worker/train/objective/mmdit_objective.hpp"
 
 #include "base/check.hpp"
+#include "worker/memory/upload.hpp"
 #include "worker/train/objective/caption_drop.hpp"
 #include "worker/train/objective/rectified_flow_v2.hpp"
 #include "worker/train/sample_rng.hpp"
@@ -50,7 +51,8 @@ at::Tensor MmditObjective::times(MicroBatch const& batch) const {
     }
     at::Tensor const drawn = torch::tensor(draws, at::kDouble).to(at::kFloat);
     double const alpha = training_.timestep_shift ? shift_alpha(latent_size(batch.x)) : 1.0;
-    return (normal ? shifted_times(drawn, alpha) : time_shift(drawn, alpha)).to(batch.x.device());
+    return uploaded(normal ? shifted_times(drawn, alpha) : time_shift(drawn, alpha),
+                    batch.x.device());
 }
 
 NullCaption MmditObjective::captions(MicroBatch const& batch) const {
@@ -75,12 +77,12 @@ at::Tensor MmditObjective::loss(MicroBatch const& batch) {
     std::vector<std::uint64_t> keys;
     for (SampleIdentity const& sample : batch.samples)
         keys.push_back(sample_key(training_.seed, sample.epoch, sample.id, RngPurpose::noise));
-    at::Tensor const noise = sample_noise(keys, x_0.sizes().slice(1)).to(device);
+    at::Tensor const noise = uploaded(sample_noise(keys, x_0.sizes().slice(1)), device);
     NullCaption const given = captions(batch);
     MmditInput input;
     input.timesteps = times(batch);
     input.img = noised_tokens(x_0, noise, input.timesteps);
-    input.img_ids = latent_ids(count, latent_size(batch.x), patch).to(device);
+    input.img_ids = uploaded(latent_ids(count, latent_size(batch.x), patch), device);
     input.txt = given.text;
     input.txt_ids = at::zeros({count, given.text.size(1), 3}, input.img_ids.options());
     input.y_vec = given.pooled;

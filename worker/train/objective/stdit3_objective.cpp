@@ -1,5 +1,6 @@
 #include "worker/train/objective/stdit3_objective.hpp"
 
+#include "worker/memory/upload.hpp"
 #include "worker/train/objective/caption_drop.hpp"
 #include "worker/train/sample_rng.hpp"
 
@@ -26,7 +27,7 @@ at::Tensor StditObjective::frame_masks(MicroBatch const& batch) const {
         any = any || std::ranges::find(mask, false) != mask.end();
         into = std::ranges::copy(mask, into).out;
     }
-    return any ? masks.to(batch.x.device()) : at::Tensor();
+    return any ? uploaded(masks, batch.x.device()) : at::Tensor();
 }
 
 at::Tensor StditObjective::loss(MicroBatch const& batch) {
@@ -41,7 +42,7 @@ at::Tensor StditObjective::loss(MicroBatch const& batch) {
         times.push_back(sample_timestep(flow, batch.size, SampleRng(key(RngPurpose::timestep))));
         fps.push_back(sample.fps);
     }
-    auto const here = [&](at::Tensor const& tensor) { return tensor.to(batch.x.device()); };
+    auto const here = [&](at::Tensor const& tensor) { return uploaded(tensor, batch.x.device()); };
     at::Tensor const t = here(torch::tensor(times, at::kDouble).to(at::kFloat));
     at::Tensor const noise = here(sample_noise(noise_keys, batch.x.sizes().slice(1)));
     Stdit3Input input;

@@ -42,7 +42,9 @@ TEST(SampleRequest, BadWordsAreNamed) {
         {{"a", "--seed", "-1"}, "--seed -1: expected a number in [0, 18446744073709551615]"},
         {{"a", "--step", "3"}, "unknown option --step; did you mean --steps?"},
         {{"a", "--out"}, "--out: needs a value"},
-        {{"a", "--out", ""}, "--out: needs a value"}};
+        {{"a", "--out", ""}, "--out: needs a value"},
+        {{"a", "--precision", "bf61"},
+         "--precision bf61: expected fp32, bf16 or fp16; did you mean bf16?"}};
     for (auto const& [words, message] : cases) {
         auto const request = parsed(words);
         ASSERT_TRUE(request.has_error()) << message;
