@@ -179,6 +179,7 @@ _osora() {
     "sample:--vae") :; return ;;
     "sample:--vae-weights") _osora_files; return ;;
     "sample:--weights") _osora_files; return ;;
+    "sample:--precision") :; return ;;
     "sample:--out") _osora_files; return ;;
     "model forward:--case") _osora_files; return ;;
     "model forward:--arch") :; return ;;
@@ -274,7 +275,7 @@ _osora() {
         "data plan") _osora_words "--csv --stage --list-only --set --json --help" ;;
         "data look") _osora_words "--clips --clip --bucket --out --force --width --seed --stage --columns --deadline --set --json --help" ;;
         "data score") _osora_words "--scores --aesthetic --flow --frames --out --resume --force --columns --deadline --workers --json --help" ;;
-        "sample") _osora_words "--frames --size --steps --cfg-scale --seed --fps --embeddings --ema --no-ema --vae --vae-weights --weights --out --json --help" ;;
+        "sample") _osora_words "--frames --size --steps --cfg-scale --seed --fps --embeddings --ema --no-ema --vae --vae-weights --weights --precision --out --json --help" ;;
         "model forward") _osora_words "--case --arch --weights --inputs --out --json --help" ;;
         "model merge") _osora_words "--weights --adapter --out --json --help" ;;
         "model train-step") _osora_words "--case --arch --weights --inputs --out --json --help" ;;

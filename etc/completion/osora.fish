@@ -260,6 +260,7 @@ complete -c osora -n '__osora_is "sample"' -l no-ema -d 'The weights of the last
 complete -c osora -n '__osora_is "sample"' -l vae -x -d 'Autoencoder of a network on latents'
 complete -c osora -n '__osora_is "sample"' -l vae-weights -r -F -d 'Its weights'
 complete -c osora -n '__osora_is "sample"' -l weights -r -F -d 'What the adapters of a LoRA checkpoint were trained on'
+complete -c osora -n '__osora_is "sample"' -l precision -x -d 'fp32, bf16 or fp16'
 complete -c osora -n '__osora_is "sample"' -l out -r -F -d 'The clip (*.mp4), or a folder for it'
 complete -c osora -n '__osora_is "sample"' -l json -d 'Print what was written as JSON (osora.sample/1)'
 complete -c osora -n '__osora_is "sample"' -k -a '(__osora_runs)'
