@@ -69,7 +69,8 @@ VaeObjective::VaeObjective(Parts parts, plan::VaeLossSection const& loss, std::u
 
 void VaeObjective::begin_step(int step) {
     step_ = step;
-    squared_error_ = clips_ = 0;
+    squared_error_ = at::Tensor();
+    clips_ = 0;
     if (parts_.adversary) parts_.adversary->forget();
 }
 
@@ -164,7 +165,9 @@ at::Tensor VaeObjective::real_loss(at::Tensor const& x, Latents const& latents) 
     auto const clips = static_cast<double>(x.size(0));
     {
         at::NoGradGuard const no_grad;
-        squared_error_ += clips * x_rec.clamp(-1, 1).sub(x).square().mean().item<double>();
+        at::Tensor const error =
+            x_rec.clamp(-1, 1).sub(x).square().mean().to(at::kDouble).mul(clips);
+        squared_error_ = squared_error_.defined() ? squared_error_.add(error) : error;
         clips_ += clips;
     }
     // If a step sees too little of a clip there is no patch to judge; an evaluation does not train.
@@ -194,7 +197,7 @@ at::Tensor VaeObjective::loss(MicroBatch const& batch) {
 void VaeObjective::after_update() {
     if (parts_.adversary) parts_.adversary->update(parts_.group);
     // The range of a pixel is 2.
-    if (clips_ > 0) psnr_db_ = -10 * std::log10(squared_error_ / clips_ / 4);
+    if (clips_ > 0) psnr_db_ = -10 * std::log10(squared_error_.item<double>() / clips_ / 4);
 }
 
 std::vector<NamedTensor> VaeObjective::state() const {

@@ -58,7 +58,8 @@ private:
     std::uint64_t seed_;
     int step_ = 0;
     std::vector<at::Tensor> encoder_, decoder_, temporal_;  // trainable, by part
-    double squared_error_ = 0, clips_ = 0;                  // of the current step
+    at::Tensor squared_error_;  // of the current step, times clips: 0-d, fp64, on the device
+    double clips_ = 0;          // of these
     double psnr_db_ = 0;
 };
 

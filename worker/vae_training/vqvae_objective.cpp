@@ -51,19 +51,17 @@ void VqvaeObjective::start_codes(at::Tensor const& x) {
     model_.codebook().initialise(restart_vectors());
 }
 
-void VqvaeObjective::count(Quantized const& codes, NormLog const& log, double mean_square,
-                           double weight) {
+void VqvaeObjective::count(Quantized const& codes, NormLog const& log,
+                           at::Tensor const& mean_square, double weight) {
     at::NoGradGuard const no_grad;
     auto const options = codes.counts.sums.options();
+    at::Tensor const error = mean_square.mul(weight).view({1});
     if (!sums_) {
-        sums_.emplace(Sums{codes.counts,
-                           {},
-                           at::full({1}, mean_square * weight, options),
-                           at::full({1}, weight, options)});
+        sums_.emplace(Sums{codes.counts, {}, error, at::full({1}, weight, options)});
     } else {
         sums_->counts.uses.add_(codes.counts.uses);
         sums_->counts.sums.add_(codes.counts.sums);
-        sums_->squared_error.add_(mean_square * weight);
+        sums_->squared_error.add_(error);
         sums_->weight.add_(weight);
     }
     add_to(sums_->norms.means, log.means, weight);
@@ -80,7 +78,7 @@ at::Tensor VqvaeObjective::piece_loss(at::Tensor const& x, double weight, bool c
     at::Tensor const x_rec = model_.decode(codes.embeddings, true, kept);
     if (counted) {
         at::NoGradGuard const no_grad;
-        count(codes, log, x_rec.clamp(-0.5, 0.5).sub(x).square().mean().item<double>(), weight);
+        count(codes, log, x_rec.clamp(-0.5, 0.5).sub(x).square().mean(), weight);
     }
     return x_rec.sub(x).square().mean().div(kDataVariance).add(codes.commitment_loss);
 }

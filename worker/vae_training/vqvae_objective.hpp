@@ -41,7 +41,9 @@ private:
     };
     [[nodiscard]] at::Tensor piece_loss(at::Tensor const& x, double weight, bool counted);
     void start_codes(at::Tensor const& x);
-    void count(Quantized const& codes, NormLog const& log, double mean_square, double weight);
+    /// `mean_square`: of the error, 0-d.
+    void count(Quantized const& codes, NormLog const& log, at::Tensor const& mean_square,
+               double weight);
     [[nodiscard]] at::Tensor restart_vectors();
 
     Vqvae model_;
