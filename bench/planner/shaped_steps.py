@@ -4,9 +4,11 @@ step times of the trainer on two nodes, for layouts and link rates.
 
 Nodes are those of tests/cluster/bed: network namespaces joined by shaped links (needs root). For
 each rate: one probe of the links and collectives, and one run of one rank, which the plans may use;
-then a plan and a run of each layout. The figure of a run is the median of its steps after the
-first five. Exit code 1: a prediction is off by more than 15 %, or the layouts of a network and rate
-are ranked wrongly (Spearman's rank correlation below 0.9).
+then a plan and a run of each layout. The nodes share this machine's caches and memory, as those of
+a cluster do not, so the calibration and the run of one rank have another beside them. The
+figure of a run is the median of its steps after the first five. Exit code 1: a prediction is off by
+more than 15 %, or the layouts of a network and rate are ranked wrongly (Spearman's rank correlation
+below 0.9).
 """
 import argparse
 import csv
@@ -84,12 +86,23 @@ class Cluster:
     def close(self):
         subprocess.run([BED, "down", self.bed], check=False)
 
+    def command(self, state, words):
+        environment = {"OSORA_STATE_DIR": state, "CUDA_VISIBLE_DEVICES": ""}
+        return [BED, "exec", self.bed, "ctl", "env", f"--chdir={self.bed}",
+                *(f"{key}={value}" for key, value in environment.items()),
+                os.path.join(self.build, "bin/osora"), *words]
+
+    def osora_twice(self, *words):
+        """As osora(), with another at work beside it, of which nothing is kept."""
+        with tempfile.TemporaryDirectory() as state:
+            beside = subprocess.Popen(self.command(state, words), stdout=subprocess.DEVNULL,
+                                      stderr=subprocess.DEVNULL)
+            said = self.osora(*words)
+            beside.wait()
+        return said
+
     def osora(self, *words, check=True):
-        environment = {"OSORA_STATE_DIR": self.state, "CUDA_VISIBLE_DEVICES": ""}
-        command = [BED, "exec", self.bed, "ctl", "env", f"--chdir={self.bed}",
-                   *(f"{key}={value}" for key, value in environment.items()),
-                   os.path.join(self.build, "bin/osora"), *words]
-        done = subprocess.run(command, text=True, capture_output=True)
+        done = subprocess.run(self.command(self.state, words), text=True, capture_output=True)
         if check and done.returncode != 0:
             raise RuntimeError(f"osora {' '.join(words)}: exit {done.returncode}: "
                                f"{done.stdout[-800:]}{done.stderr[-800:]}")
@@ -116,7 +129,7 @@ def measured_step_s(cluster, name):
 def measure(cluster, case, args, rate):
     rows = []
     one = write_run_file(cluster, "one", case, 1, args)
-    cluster.osora("submit", one)
+    cluster.osora_twice("submit", one)
     for number, (layout, settings) in enumerate(LAYOUTS):
         micro_batches, shared, words = 1, 1, []
         for setting in settings:
@@ -184,7 +197,7 @@ def main():
                     arch, resolution, frames, samples = text.split(":")
                     case = (arch, resolution, int(frames), int(samples))
                     if text == args.cases.split(",")[0]:
-                        cluster.osora("plan", "calibrate")
+                        cluster.osora_twice("plan", "calibrate")
                         path = write_run_file(cluster, "probed", case, 2, args)
                         cluster.osora("probe", path, "--nodes", "2", "--collectives")
                     rows += measure(cluster, case, args, rate)
