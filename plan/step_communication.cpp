@@ -120,7 +120,7 @@ double hop_s(StepQuery const& query, Calibration const& calibration, GroupPlace 
     double const within =
         core_sharing(query) * all_reduce_s(calibration.all_reduce, 2, 2 * bytes) / 2;
     if (query.network == nullptr || !place.crosses_nodes()) return within;
-    return std::max(within, query.network->messages_s(bytes, place.at_once) / 2);
+    return std::max(within, query.network->hop_s(place, bytes));
 }
 
 /// Share of the layers whose attention runs again in backward, and exchanges its tokens again.
@@ -213,10 +213,13 @@ double stage_transfer_s(StepQuery const& query, Calibration const& calibration) 
                          shape.hidden * value_bytes(query);
     // Conditions follow the tokens in a message of their own, whole on each rank.
     double const conditions = condition_values(shape, query.micro_batch_size) * value_bytes(query);
+    GroupPlace const place =
+        group_place(query.pp_size, query.ranks() / query.pp_size, query.ranks_per_node);
+    // There and back.
     auto const message_s = [&](double size) {
         double const within = core_sharing(query) * all_reduce_s(calibration.all_reduce, 2, size);
         if (query.network == nullptr || !query.stages_cross_nodes()) return within;
-        return std::max(within, query.network->messages_s(size, query.ranks_per_node));
+        return std::max(within, 2 * query.network->hop_s(place, size));
     };
     return message_s(bytes) + message_s(conditions);
 }

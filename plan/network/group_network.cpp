@@ -65,9 +65,13 @@ double GroupNetwork::seconds(Collective collective, GroupPlace const& place, dou
     return all_reduce_s(place, bytes) / 2;
 }
 
-double GroupNetwork::messages_s(double bytes, int ranks_per_node) const {
+double GroupNetwork::hop_s(GroupPlace const& place, double bytes) const {
+    if (auto const* curve = curve_of(Collective::all_to_all, place.shape)) {
+        double const ranks = place.shape.ranks;
+        return shared_s(*curve, place.at_once, bytes * ranks / (ranks - 1));
+    }
     Links const each = links();
-    return 2 * (each.latency_s + bytes * ranks_per_node / each.bytes_per_s);
+    return each.latency_s + bytes * place.at_once / each.bytes_per_s;
 }
 
 }  // namespace osora::plan

@@ -41,8 +41,10 @@ public:
     /// was not measured: as all_gather, which moves as much, else half of an all_reduce.
     [[nodiscard]] double seconds(topology::Collective collective, GroupPlace const& place,
                                  double bytes) const;
-    /// Seconds of a message from each rank of a node to another node and one back.
-    [[nodiscard]] double messages_s(double bytes, int ranks_per_node) const;
+    /// Seconds of a message of `bytes` from each rank of a group to the next, all at the same time:
+    /// as long as all_to_all takes for as many bytes of a rank, since messages between two ranks
+    /// may be slower than a ring; if that was not measured, over the links as seconds() takes them.
+    [[nodiscard]] double hop_s(GroupPlace const& place, double bytes) const;
 
 private:
     struct Links {

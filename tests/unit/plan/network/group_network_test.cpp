@@ -50,6 +50,8 @@ TEST(GroupNetwork, MeasuredGroupsCountAndShareTheirNodesLinks) {
         << "as all_gather";
     EXPECT_NEAR(network.seconds(Collective::all_gather, {all, 1}, 1e9), 0.5005, 1e-3)
         << "half of an all_reduce";
+    EXPECT_NEAR(network.hop_s({pairs, 1}, 5e8), 0.4005, 1e-3) << "all_to_all keeps half";
+    EXPECT_NEAR(network.hop_s({pairs, 8}, 5e8), 3.2005, 1e-3) << "eight at once";
 }
 
 TEST(GroupNetwork, OthersAreRingsOverTheSameLinks) {
@@ -60,7 +62,7 @@ TEST(GroupNetwork, OthersAreRingsOverTheSameLinks) {
     };
     EXPECT_NEAR(all_reduce_s({{2, 2}, 1}), 1e9 / 1.875e9, 1e-3);
     EXPECT_NEAR(all_reduce_s({{4, 2}, 3}), 3 * 1.5e9 / 1.875e9, 1e-2);
-    EXPECT_NEAR(network.messages_s(1e6, 8), 2 * 8e6 / 1.875e9, 1e-4);
+    EXPECT_NEAR(network.hop_s({{2, 2}, 8}, 1e6), 8e6 / 1.875e9, 1e-4);
 }
 
 /// Two nodes of a rank, a microsecond a byte.
