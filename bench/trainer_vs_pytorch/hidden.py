@@ -2,7 +2,7 @@
 """How much of its communication a training step of STDiT3 hides behind its own compute, over Gloo.
 
   bench/trainer_vs_pytorch/hidden.py [--links 200mbit,1gbit] [--nodes 2] [--zero 0,1,2,3]
-      [--model 288x2] [--bucket-mib 4] [--pairs 10] [--build build]
+      [--model 288x8] [--bucket-mib 4] [--pairs 10] [--build build]
 
 Every stage runs twice, with parallel.overlap and without; the two alternate on nodes of
 tests/cluster/bed (needs root). Of a step, medians over the pairs:
@@ -14,6 +14,8 @@ tests/cluster/bed (needs root). Of a step, medians over the pairs:
             nodes, which here share their cores
   hideable  min(cover, alone) - threads
   hidden    time of a step without overlap - with it; share = hidden / hideable
+Gradients outside the blocks (embedders, captions) are there only when backward ends, so nothing
+hides their reduction: 9 % of the parameters of 288x8, 28 % of 288x2.
 Exit code 1 when a share is below --limit.
 """
 import json
@@ -82,7 +84,7 @@ def main():
     parser = options.parser_of(__doc__)
     add_options(parser)
     parser.add_argument("--zero", default="0,1,2,3")
-    parser.add_argument("--model", default="288x2")
+    parser.add_argument("--model", default="288x8")
     parser.add_argument("--limit", type=float, default=0.8)
     args = parser.parse_args()
     bucket = compare.BUCKETS.get(args.model, compare.LATENT_BUCKETS)[0]
