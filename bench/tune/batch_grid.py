@@ -94,7 +94,8 @@ def main():
         best, trials = (tuned_in_a_run if ARGUMENTS.progressive else tuned_by_trials)(folder)
         grid = {(micro, level): settings_of(micro, level) for micro in MICRO_BATCHES
                 for level in RECOMPUTE if micro * ARGUMENTS.ranks <= GLOBAL_BATCH}
-        grid["tuned"] = best
+        chosen = next((key for key, each in grid.items() if each == best), "tuned")
+        grid[chosen] = best
         rates = {key: [] for key in grid}
         for _ in range(ARGUMENTS.rounds):
             for key, settings in grid.items():
@@ -103,7 +104,7 @@ def main():
     for key, value in sorted(medians.items(), key=lambda item: -item[1]):
         print(f"{str(key):24} {value:8.2f} samples/s  {min(rates[key]):.2f} to "
               f"{max(rates[key]):.2f}")
-    share = medians["tuned"] / max(medians.values())
+    share = medians[chosen] / max(medians.values())
     print(f"tuned: {best} after {trials} trials; {share:.3f} of the best of the grid")
     return 1 if share < 0.97 or trials > 12 else 0
 
