@@ -97,9 +97,12 @@ class Cluster:
         with tempfile.TemporaryDirectory() as state:
             beside = subprocess.Popen(self.command(state, words), stdout=subprocess.DEVNULL,
                                       stderr=subprocess.DEVNULL)
-            said = self.osora(*words)
-            beside.wait()
-        return said
+            try:
+                self.osora(*words)
+            finally:
+                code = beside.wait()
+        if code != 0:
+            raise RuntimeError(f"osora {' '.join(words)}, the one beside: exit {code}")
 
     def osora(self, *words, check=True):
         done = subprocess.run(self.command(self.state, words), text=True, capture_output=True)
