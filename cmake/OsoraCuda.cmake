@@ -13,7 +13,8 @@ list(GET cuda_runtime 0 cuda_runtime)
 set(cuda_missing "")
 if(NOT EXISTS ${OSORA_TORCH_ROOT}/lib/libtorch_cuda.so)
   set(cuda_missing "this LibTorch is for CPUs only")
-elseif(NOT cuda_runtime OR NOT EXISTS ${cuda_root}/include/cublas_v2.h
+elseif(NOT cuda_runtime OR NOT EXISTS ${cuda_root}/bin/nvcc
+       OR NOT EXISTS ${cuda_root}/include/cublas_v2.h
        OR NOT EXISTS ${cuda_root}/include/cusparse.h)
   set(cuda_missing "the CUDA toolkit is not there (scripts/bootstrap --full, or CUDAToolkit_ROOT)")
 endif()
@@ -46,18 +47,38 @@ if(OSORA_HAVE_CUDA)
     target_include_directories(osora_torch_cuda SYSTEM INTERFACE ${OSORA_NCCL_INCLUDE})
     target_compile_definitions(osora_torch_cuda INTERFACE USE_C10D_NCCL)
   endif()
-
-  # nvcc only where there is something for it: checking it takes 10 s of every configure.
-  file(GLOB_RECURSE cuda_sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/worker/cuda/*.cu)
-  if(cuda_sources)
-    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
-      set(CMAKE_CUDA_ARCHITECTURES 80 90)
-    endif()
-    set(CMAKE_CUDA_COMPILER ${cuda_root}/bin/nvcc)
-    set(CUDAToolkit_ROOT ${cuda_root})
-    enable_language(CUDA)
-  endif()
 endif()
+
+# nvcc is called by itself: CMake's CUDA language takes 10 s of every configure, and 3.25 does not
+# find the C++20 of this nvcc. Machine code for A100 and H100; newer GPUs compile from PTX.
+set(OSORA_CUDA_ARCHITECTURES 80 90 CACHE STRING "Compute capabilities of GPUs to compile for")
+
+# osora_cuda_objects(OUT FILE.cu ...): their objects, position-independent.
+function(osora_cuda_objects out)
+  set(code "")
+  foreach(number ${OSORA_CUDA_ARCHITECTURES})
+    list(APPEND code -gencode arch=compute_${number},code=sm_${number})
+  endforeach()
+  list(GET OSORA_CUDA_ARCHITECTURES -1 newest)
+  list(APPEND code -gencode arch=compute_${newest},code=compute_${newest})
+  set(objects "")
+  foreach(source ${ARGN})
+    set(object ${CMAKE_CURRENT_BINARY_DIR}/${source}.o)
+    get_filename_component(folder ${object} DIRECTORY)
+    file(MAKE_DIRECTORY ${folder})
+    add_custom_command(
+      OUTPUT ${object}
+      COMMAND ${cuda_root}/bin/nvcc -std=c++20 -O3 -DNDEBUG ${code} -ccbin ${CMAKE_CXX_COMPILER}
+              -Xcompiler=-fPIC,-Wall,-Wextra -I${CMAKE_SOURCE_DIR} -MD -MF ${object}.d
+              -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}
+      DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${source}
+      DEPFILE ${object}.d
+      COMMENT "Compiling ${source}"
+      VERBATIM)
+    list(APPEND objects ${object})
+  endforeach()
+  set(${out} ${objects} PARENT_SCOPE)
+endfunction()
 
 # osora_cuda_module(NAME SOURCES ... LINK ...): a shared module in build/lib. Programs carry
 # $ORIGIN/../lib in their run path, so dlopen("libNAME.so") finds it there and once installed.

@@ -92,7 +92,7 @@ def run_case(asked, folder, name):
     file.write_text(RUN_FILE.format(
         name="stdit3", depth=asked.depth, cache=folder / "cache", resolution=resolution, frames=frames,
         micro=micro if micro.isdigit() else '"auto"', steps=asked.steps))
-    words = [word for setting in settings for word in ("--set", setting)]
+    words = [word for setting in settings + asked.set for word in ("--set", setting)]
     if micro.isdigit():
         words += ["--set", f"batch.global_batch_size={micro}"]
     done = osora(asked.osora, state, "submit", str(file), *words)
@@ -127,6 +127,8 @@ def main():
     options.add_argument("--cases", default=",".join(CASES))
     options.add_argument("--depth", type=int, default=28, help="pairs of blocks")
     options.add_argument("--steps", type=int, default=12)
+    options.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
+                         help="for all cases, as osora submit takes it")
     options.add_argument("--raw", action="store_true", help="print rows of the history, too")
     options.add_argument("--folder", default="/dev/shm", help="for caches and checkpoints")
     asked = options.parse_args()

@@ -1,6 +1,8 @@
 // libosora_cuda.so: the only part of osora that links libtorch_cuda and NCCL.
 #include "worker/cuda/cuda_module.hpp"
 
+#include "worker/cuda/fused_kernels.hpp"
+
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAException.h>
 #include <c10/cuda/CUDAFunctions.h>
@@ -82,6 +84,6 @@ extern "C" osora::worker::CudaModule const* osora_cuda_module() {
         &osora::worker::device_count,      &osora::worker::use_device,
         &osora::worker::synchronize,       &osora::worker::memory,
         &osora::worker::reset_peak,        &osora::worker::empty_cache,
-        &osora::worker::make_nccl_group};
+        &osora::worker::make_nccl_group,   &osora::worker::fused_cuda_kernels()};
     return &module;
 }

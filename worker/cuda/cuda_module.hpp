@@ -13,6 +13,8 @@ class Store;
 
 namespace osora::worker {
 
+struct FusedKernels;
+
 struct NcclGroupConfig {
     int rank = 0;
     int world_size = 1;
@@ -28,7 +30,7 @@ struct CudaMemory {
     std::int64_t alloc_retries = 0;  // since the start: the GPU had too little, cache given up
 };
 
-constexpr int kCudaModuleVersion = 3;
+constexpr int kCudaModuleVersion = 4;
 
 /// Functions may throw c10::Error; the caller is a boundary.
 struct CudaModule {
@@ -42,6 +44,7 @@ struct CudaModule {
     void (*empty_cache)(int device) = nullptr;  // waits for the device, returns free blocks to it
     c10::intrusive_ptr<c10d::Backend> (*make_nccl_group)(c10::intrusive_ptr<c10d::Store> store,
                                                          NcclGroupConfig const& config) = nullptr;
+    FusedKernels const* fused_kernels = nullptr;  // worker/model/fused
 };
 
 }  // namespace osora::worker

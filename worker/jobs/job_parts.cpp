@@ -4,6 +4,8 @@
 #include "base/environment.hpp"
 #include "base/version.hpp"
 #include "topology/assignment.hpp"
+#include "worker/cuda/cuda_module.hpp"
+#include "worker/model/fused/fused_ops.hpp"
 #include "worker/parallel/own_address.hpp"
 
 #include <ATen/Context.h>
@@ -80,6 +82,10 @@ void use_unfused_attention() {
     settings.setSDPUseFlash(false);
     settings.setSDPUseMemEfficient(false);
     settings.setSDPUseCuDNN(false);
+}
+
+void use_kernels_of(Device const& device) {
+    if (device.is_gpu()) use_fused_kernels(device.module()->fused_kernels);
 }
 
 std::map<std::string, std::string> process_facts(Device const& device) {

@@ -48,6 +48,9 @@ void use_deterministic_kernels();
 /// keys), as Open-Sora does with enable_flash_attn = False. The ring of sp_size is not affected.
 void use_unfused_attention();
 
+/// The networks of this process use the device's fused kernels, if it has some (docs/rfc/034).
+void use_kernels_of(Device const& device);
+
 /// Versions, threads and device, for WorkerHello.
 [[nodiscard]] std::map<std::string, std::string> process_facts(Device const& device);
 

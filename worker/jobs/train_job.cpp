@@ -186,6 +186,7 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     if (job.config.debug.attention == "unfused") use_unfused_attention();
     agent.send(protocol::PhaseChanged{.phase = Phase::loading, .limit_s = 0});
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
+    if (job.config.debug.kernels == "fused") use_kernels_of(device);
     FlightWatch watch({.run_dir = job.run_dir,
                        .rank = self.rank,
                        .world_size = self.world_size,

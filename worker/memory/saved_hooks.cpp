@@ -50,6 +50,10 @@ SavedKind saved_kind() {
     return kind_here;
 }
 
+bool store_is_open() {
+    return open_place != nullptr;
+}
+
 at::Tensor remade(at::Tensor made, std::initializer_list<at::Tensor> from, Make make) {
     if (open_place != nullptr && c10::GradMode::is_enabled() && made.requires_grad())
         open_place->remake(made, from, make);

@@ -27,6 +27,9 @@ private:
 };
 [[nodiscard]] SavedKind saved_kind();
 
+/// Whether an activation store is open on this thread.
+[[nodiscard]] bool store_is_open();
+
 using Make = at::Tensor (*)(std::vector<at::Tensor> const& from);
 
 /// `made`, of which an activation store keeps only `from`: make(from) recomputes it, in a small

@@ -1,6 +1,7 @@
 #include "worker/model/attention.hpp"
 
 #include "worker/memory/saved_kind.hpp"
+#include "worker/model/fused/fused_ops.hpp"
 #include "worker/model/rope.hpp"
 
 #include <ATen/ops/add.h>
@@ -9,6 +10,7 @@
 #include <ATen/ops/rsqrt.h>
 #include <ATen/ops/scaled_dot_product_attention.h>
 #include <ATen/ops/stack.h>
+#include <ATen/ops/view_as_real.h>
 
 #include <algorithm>
 
@@ -46,6 +48,22 @@ at::Tensor SelfAttention::normalised(at::Tensor const& qk) const {
     return at::mul(unit.to(qk.scalar_type()), weight);
 }
 
+std::vector<at::Tensor> SelfAttention::attended(at::Tensor const& qk,
+                                                at::Tensor const& rotations) const {
+    bool const in_order = q_norm.defined() && (!rotates_first || !rotations.defined());
+    if (in_order) {
+        at::Tensor turns;
+        if (rotations.defined())
+            turns = at::view_as_real(rotations).reshape({rotations.size(0), -1, 2});
+        if (auto const fused = fused_head_norms(qk, at::stack({q_norm, k_norm}), turns))
+            return *fused;
+    }
+    auto const rotated = [&](at::Tensor const& x) {
+        return rotations.defined() ? rotate_frames(x, rotations) : x;
+    };
+    return (rotates_first ? normalised(rotated(qk)) : rotated(normalised(qk))).unbind(2);
+}
+
 at::Tensor SelfAttention::values_alone(at::Tensor const& rows) const {
     std::int64_t const hidden = heads * head_dim;
     at::Tensor bias = qkv.bias.narrow(0, 2 * hidden, hidden);
@@ -63,12 +81,7 @@ at::Tensor SelfAttention::over(SharedTokens const& shared, at::Tensor const& x,
     // Splits and unbinds, not slices: their gradients are joined in one pass.
     auto const parts =
         qkv(rows).view({groups, tokens, 3, heads, head_dim}).split_with_sizes({2, 1}, 2);
-    auto const rotated = [&](at::Tensor const& qk) {
-        return rotations.defined() ? rotate_frames(qk, rotations) : qk;
-    };
-    at::Tensor const qk =
-        rotates_first ? normalised(rotated(parts[0])) : rotated(normalised(parts[0]));
-    auto const q_and_k = qk.unbind(2);
+    auto const q_and_k = attended(parts[0], rotations);
     at::Tensor const mixed =
         attention_over(shared, q_and_k[0], q_and_k[1], parts[1].squeeze(2), attend);
     return proj(mixed.reshape({rows.size(0), -1})).view(x.sizes());

@@ -33,6 +33,9 @@ struct SelfAttention {
 
 private:
     [[nodiscard]] at::Tensor normalised(at::Tensor const& qk) const;
+    /// (groups, tokens, 2, heads, head_dim) -> q and k, normalised and rotated.
+    [[nodiscard]] std::vector<at::Tensor> attended(at::Tensor const& qk,
+                                                   at::Tensor const& rotations) const;
     /// One token attends to itself with weight 1: images in temporal blocks need no q and k.
     [[nodiscard]] at::Tensor values_alone(at::Tensor const& rows) const;
 };

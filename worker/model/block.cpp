@@ -4,7 +4,6 @@
 #include "worker/model/modulation.hpp"
 
 #include <ATen/ops/add.h>
-#include <ATen/ops/addcmul.h>
 #include <ATen/ops/tensor.h>
 #include <ATen/ops/where.h>
 #include <ATen/ops/zeros.h>
@@ -44,10 +43,14 @@ Block::Block(Parameters& parameters, std::string const& name, Stdit3Config const
 at::Tensor Block::with_attention(at::Tensor const& x, std::vector<at::Tensor> const& rows,
                                  Conditioning const& with) const {
     SavedKindScope const kind(SavedKind::attention);
-    at::Tensor const read = gathered_tokens(with.linears, modulated(x, rows[0], rows[1]), 2);
+    // Ranks that share layers gather the tokens first.
+    bool const by_place = temporal && with.linears.ranks == nullptr;
+    at::Tensor const made =
+        modulated(x, rows[0], rows[1], by_place ? TokenOrder::by_place : TokenOrder::as_x);
+    at::Tensor const read = gathered_tokens(with.linears, made, 2);
     at::Tensor const mixed = temporal ? across_frames(attn, read, with.rotations)
                                       : within_frames(attn, with.shared(), read);
-    at::Tensor const out = at::addcmul(x, rows[2], attn.proj.summed(with.linears, mixed, 2));
+    at::Tensor const out = gated(x, rows[2], attn.proj.summed(with.linears, mixed, 2));
     return at::add(out, to_captions(cross_attn, out, with));
 }
 
@@ -64,7 +67,7 @@ at::Tensor Block::plain(at::Tensor const& x, Conditioning const& with,
         recompute.attention(attention, {x, with.text.tokens, rows[0], rows[1], rows[2]},
                             attention_parameters().tensors())[0];
     SavedKindScope const kind(SavedKind::mlp);
-    return at::addcmul(out, rows[5], fed(mlp, modulated(out, rows[3], rows[4]), with));
+    return gated(out, rows[5], fed(mlp, modulated(out, rows[3], rows[4]), with));
 }
 
 at::Tensor to_captions(CrossAttention const& attention, at::Tensor const& x,

@@ -76,6 +76,9 @@ inline constexpr std::array kFaultRows{
     SchemaRow{.section = "debug", .key = "attention",
               .doc = "\"unfused\": keeps all scores, as Open-Sora without flash attention.",
               .choices = "fused|unfused"},
+    SchemaRow{.section = "debug", .key = "kernels",
+              .doc = "\"plain\": a GPU computes each operator by itself, without osora's kernels.",
+              .choices = "fused|plain"},
     SchemaRow{.section = "debug", .key = "memory_guard",
               .doc = "false: a pass that does not fit into memory ends the run."},
 };

@@ -25,6 +25,7 @@ struct DebugSection {
     std::string collectives = "bucketed", bucket_schedule = "balanced";
     std::string frame_mask_rule = "osora";
     std::string attention = "fused";
+    std::string kernels = "fused";
     bool memory_guard = true;
 };
 
@@ -32,6 +33,6 @@ BOOST_DESCRIBE_STRUCT(TrainSection, (),
                       (steps, seed, log_every, deterministic, self_check, timesteps, timestep_shift,
                        frame_masks))
 BOOST_DESCRIBE_STRUCT(DebugSection, (),
-                      (collectives, bucket_schedule, frame_mask_rule, attention, memory_guard))
+                      (collectives, bucket_schedule, frame_mask_rule, attention, kernels, memory_guard))
 
 }  // namespace osora::plan

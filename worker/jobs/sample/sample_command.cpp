@@ -197,6 +197,7 @@ Result<std::string> run_sample_command(SampleRequest const& request) {
     }
     caption.null = null_of_run(job, plan.shape);
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), 0));
+    use_kernels_of(device);
     plan.precision = precision_of(request, run, job, device);
     OSORA_TRY(auto const video, video_path(request, run, checkpoint.state));
     double const load_s = watch.lap();

@@ -3,7 +3,6 @@
 #include "worker/memory/saved_kind.hpp"
 #include "worker/model/modulation.hpp"
 
-#include <ATen/ops/addcmul.h>
 #include <ATen/ops/cat.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/mul.h>
@@ -16,6 +15,8 @@ namespace {
 using Tensors = std::vector<at::Tensor>;
 
 at::Tensor rms_norm(at::Tensor const& x, at::Tensor const& scale) {
+    if (auto const fused = fused_head_norms(x.unsqueeze(2), scale.unsqueeze(0), {}))
+        return fused->front();
     at::Tensor const fp32 = x.to(at::kFloat);
     at::Tensor const inverse = at::rsqrt(fp32.square().mean(-1, true).add(1e-6));
     at::Tensor const unit = remade(at::mul(fp32, inverse), {fp32, inverse},
@@ -128,10 +129,10 @@ Heads Stream::heads(at::Tensor const& x, std::vector<at::Tensor> const& rows,
 
 at::Tensor Stream::updated(at::Tensor const& x, at::Tensor const& attended,
                            std::vector<at::Tensor> const& rows, SharedTokens const& over) const {
-    at::Tensor const mixed = at::addcmul(x, rows[2], proj.summed(over, proj.over(attended), 1));
+    at::Tensor const mixed = gated(x, rows[2], proj.summed(over, proj.over(attended), 1));
     at::Tensor const read = gathered_tokens(over, modulated(mixed, rows[3], rows[4]), 1);
     at::Tensor const fed = mlp_out.over(gelu_tanh(mlp_in.over(read)));
-    return at::addcmul(mixed, rows[5], mlp_out.summed(over, fed, 1));
+    return gated(mixed, rows[5], mlp_out.summed(over, fed, 1));
 }
 
 DoubleBlock::DoubleBlock(Parameters& parameters, std::string const& name, MmditConfig const& config)
@@ -219,7 +220,7 @@ at::Tensor SingleBlock::plain(at::Tensor const& x, MmditConditioning const& with
                                        return at::cat({from[0], at::gelu(from[1], "tanh")}, -1);
                                    });
     at::Tensor const made = linear2.summed(with.linears, linear2.over(both), 1);
-    return at::addcmul(x, rows[2], made);
+    return gated(x, rows[2], made);
 }
 
 at::Tensor SingleBlock::operator()(at::Tensor const& x, MmditConditioning const& with,

@@ -4,7 +4,6 @@
 #include "worker/model/modulation.hpp"
 
 #include <ATen/ops/add.h>
-#include <ATen/ops/addcmul.h>
 
 namespace osora::worker {
 namespace {
@@ -30,10 +29,10 @@ at::Tensor Stdit2Block::with_attention(at::Tensor const& x, std::vector<at::Tens
     auto const all = [&](at::Tensor const& own) { return gathered_tokens(with.linears, own, 2); };
     at::Tensor const within =
         within_frames(attn, with.shared(), all(modulated(x, rows[0], rows[1])));
-    at::Tensor out = at::addcmul(x, rows[2], attn.proj.summed(with.linears, within, 2));
+    at::Tensor out = gated(x, rows[2], attn.proj.summed(with.linears, within, 2));
     at::Tensor const across =
         across_frames(attn_temp, all(modulated(out, rows[3], rows[4])), with.rotations);
-    out = at::addcmul(out, rows[5], attn_temp.proj.summed(with.linears, across, 2));
+    out = gated(out, rows[5], attn_temp.proj.summed(with.linears, across, 2));
     return at::add(out, to_captions(cross_attn, out, with));
 }
 
@@ -53,7 +52,7 @@ at::Tensor Stdit2Block::plain(at::Tensor const& x, Stdit2Conditioning const& wit
         attention, {x, with.both.text.tokens, rows[0], rows[1], rows[2], over[0], over[1], over[2]},
         attention_parameters().tensors())[0];
     SavedKindScope const kind(SavedKind::mlp);
-    return at::addcmul(out, rows[5], fed(mlp, modulated(out, rows[3], rows[4]), with.both));
+    return gated(out, rows[5], fed(mlp, modulated(out, rows[3], rows[4]), with.both));
 }
 
 ParameterList Stdit2Block::attention_parameters() const {
