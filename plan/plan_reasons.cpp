@@ -183,8 +183,10 @@ std::string calibration_reason(PlanContext const& context) {
     if (!calibration.measured) {
         return "expected times are nominal, not measured: run osora plan calibrate";
     }
-    return fmt::format("rates measured on {} on {}", calibration.machine,
-                       calibration.date.substr(0, 10));
+    bool const slower = context.gpu && context.precision == "fp32";
+    return fmt::format("rates measured on {} on {}{}", calibration.machine,
+                       calibration.date.substr(0, 10),
+                       slower ? ", in bf16: fp32 takes longer than expected here" : "");
 }
 
 std::string correction_reason(ChosenParts const& parts) {

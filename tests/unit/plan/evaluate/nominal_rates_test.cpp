@@ -176,7 +176,10 @@ TEST(OwnGpus, HaveTheRatesOfTheirDataSheet) {
     plan_for_own_gpus(hardware(), measured);
     EXPECT_EQ(measured.calibration.processor, nominal_gpu().processor);
     EXPECT_DOUBLE_EQ(measured.config.memory.gpu_memory_gib, 140.4);
-    EXPECT_THAT(decision_of(measured).reasons, Not(Contains(HasSubstr("data sheet"))));
+    EXPECT_THAT(decision_of(measured).reasons,
+                AllOf(Not(Contains(HasSubstr("data sheet"))), Not(Contains(HasSubstr("bf16")))));
+    measured.config.optim.precision = "fp32";
+    EXPECT_THAT(decision_of(measured).reasons, Contains(HasSubstr("in bf16: fp32 takes longer")));
 }
 
 TEST(OwnGpus, MemoryIsTheUsersElseTheDriversElseTheDataSheets) {
