@@ -82,6 +82,7 @@ Result<void> check_calibration(Calibration const& c) {
         if (step.micro_batch_size < 1) {
             return bad("model_steps.micro_batch_size", step.micro_batch_size, "at least 1");
         }
+        if (step.depth < 0) return bad("model_steps.depth", step.depth, "at least 0");
         if (!positive(step.forward_backward_s)) {
             return bad("model_steps.forward_backward_s", step.forward_backward_s, "above 0");
         }

@@ -13,7 +13,8 @@
 
 namespace osora::plan {
 
-/// fp32 matrix product (1024, size) x (size, 4 size) on the device.
+/// Matrix product (rows, size) x (size, 4 size) on the device: 1024 rows in fp32 on a CPU, 16,384
+/// in bf16 on a GPU.
 struct MatmulRate {
     int threads = 1;  // threads of a CPU rank; 1 on a GPU
     int size = 0;     // inner dimension
@@ -27,6 +28,7 @@ struct ModelStep {
     int micro_batch_size = 1;
     int threads = 1;
     double forward_backward_s = 0;
+    int depth = 0;  // of a shortened model, as model.depth; 0: as in the named one
 };
 /// all_reduce time t(S) = a_s + b_s_per_byte S of `ranks` ranks on one node, S bytes per rank.
 struct AllReduceFit {
@@ -51,7 +53,8 @@ struct Calibration {
 };
 BOOST_DESCRIBE_STRUCT(MatmulRate, (), (threads, size, gflops))
 BOOST_DESCRIBE_STRUCT(ModelStep, (),
-                      (arch, resolution, num_frames, micro_batch_size, threads, forward_backward_s))
+                      (arch, resolution, num_frames, micro_batch_size, threads, forward_backward_s,
+                       depth))
 BOOST_DESCRIBE_STRUCT(AllReduceFit, (), (ranks, a_s, b_s_per_byte))
 BOOST_DESCRIBE_STRUCT(Calibration, (),
                       (schema, measured, device, machine, processor, date, cores, matmul,

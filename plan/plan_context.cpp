@@ -120,6 +120,16 @@ Result<BucketKey> bucket_key(BucketSection const& bucket, ModelShape const& shap
 
 namespace {
 
+void add_gpus(PlanContext& context, PlanRequest const& request) {
+    std::int64_t const facts = request.cluster.nodes.front().gpus.front().memory_bytes;
+    double const bytes =
+        facts > 0 ? static_cast<double>(facts) : request.config.memory.gpu_memory_gib * kGiB;
+    context.gpu_bytes = static_cast<std::int64_t>(MemoryConstants().usable_share * bytes);
+    context.gpu_memory_known = facts > 0 || request.origins.contains("memory.gpu_memory_gib");
+    context.nominal_gpu = request.nominal_gpu;
+    context.gpu_found = request.gpu_found;
+}
+
 std::vector<std::int64_t> ends_of(PlanContext const& context) {
     return run_ends(model_work(context.shape, context.keys),
                     context.pp_size * context.virtual_stages);
@@ -164,12 +174,7 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     context.settled_batch = request.global_batch_size;
     context.precision = adapts ? "fp32" : request.config.optim.precision;
     context.reduce_dtype = request.config.parallel.reduce_dtype.value_or(context.precision);
-    if (context.gpu) {
-        std::int64_t const facts = request.cluster.nodes.front().gpus.front().memory_bytes;
-        double const bytes =
-            facts > 0 ? static_cast<double>(facts) : request.config.memory.gpu_memory_gib * kGiB;
-        context.gpu_bytes = static_cast<std::int64_t>(constants.usable_share * bytes);
-    }
+    if (context.gpu) add_gpus(context, request);
     add_network(context, request);
     context.past_errors = request.past_errors;
     if (!request.measured_passes.empty()) {
@@ -182,7 +187,6 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
                                            .gpu = context.gpu},
                                  context.calibration);
     }
-    context.nominal_gpu = request.nominal_gpu;
     context.network_known = request.config.resources.nodes < 2 || context.network.has_value();
     std::int64_t const largest = request.clips ? request.clips->clip_pixels_max : 0;
     context.clip_pixels_max = largest > 0 ? largest : kUnknownClipPixels;

@@ -51,6 +51,8 @@ struct PlanContext {
     std::vector<double> past_errors;         // of plans of earlier runs (stated_error.hpp)
     std::string network_source;              // for people; empty: one node, or not measured
     std::string nominal_gpu;                 // GPU whose data sheet gives the rates; empty: none
+    bool gpu_found = false;                  // nobody named it: the machine has it
+    bool gpu_memory_known = true;            // false: the default of memory.gpu_memory_gib
     bool network_known = true;               // one node counts as known
     std::int64_t host_bytes = 0;             // of the node that a plan may fill; 0: unknown
     std::int64_t gpu_bytes = 0;              // of one GPU that a plan may fill; 0: no GPU

@@ -169,6 +169,11 @@ void add_micro_reasons(ChosenParts const& parts, std::vector<Rejection> const& r
 
 std::string calibration_reason(PlanContext const& context) {
     Calibration const& calibration = context.calibration;
+    if (!calibration.measured && context.gpu_found) {
+        return fmt::format(
+            "expected times are from the data sheet of {}, not measured: run osora plan calibrate",
+            context.nominal_gpu);
+    }
     if (!calibration.measured && !context.nominal_gpu.empty()) {
         return fmt::format(
             "compute, device memory and links in a node are nominal, of the data sheet of {} as "
@@ -178,8 +183,10 @@ std::string calibration_reason(PlanContext const& context) {
     if (!calibration.measured) {
         return "expected times are nominal, not measured: run osora plan calibrate";
     }
-    return fmt::format("rates measured on {} on {}", calibration.machine,
-                       calibration.date.substr(0, 10));
+    bool const slower = context.gpu && context.precision == "fp32";
+    return fmt::format("rates measured on {} on {}{}", calibration.machine,
+                       calibration.date.substr(0, 10),
+                       slower ? ", in bf16: fp32 takes longer than expected here" : "");
 }
 
 std::string correction_reason(ChosenParts const& parts) {
@@ -222,11 +229,17 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
                                       context.network->whole().method()));
     } else if (!context.network_known) {
         reasons.push_back(
-            context.nominal_gpu.empty()
+            context.nominal_gpu.empty() || context.gpu_found
                 ? "the network is not measured, all_reduce counts as on one node: run osora probe "
                   "--collectives"
                 : "the network is not known, all_reduce counts as on one node, so communication is "
                   "predicted too short: --nic-gbit gives the speed of a GPU's card");
+    }
+    if (!context.gpu_memory_known) {
+        reasons.push_back(
+            fmt::format("a GPU's memory is not known, {:g} GiB are assumed: "
+                        "memory.gpu_memory_gib says it",
+                        context.config.memory.gpu_memory_gib));
     }
     reasons.push_back(calibration_reason(context));
     if (context.measured) reasons.push_back(correction_reason(parts));

@@ -54,6 +54,7 @@ struct PlanRequest {
     std::optional<std::int64_t> global_batch_size = {};
     /// The GPU whose data sheet `calibration` is from (nominal_rates.hpp); empty: no GPU was named.
     std::string nominal_gpu = {};
+    bool gpu_found = false;                               // nobody named it: the machine has it
     std::optional<CollectiveCurve> nominal_network = {};  // between its nodes, if no probe measured
                                                           // it
     std::optional<ListedWork> listed = {};                // job = "score": its list

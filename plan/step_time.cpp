@@ -70,19 +70,6 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
            operators * calibration.launch_floor_us * 1e-6;
 }
 
-std::optional<StepQuery> query_of(ModelStep const& measured, bool gpu) {
-    auto shape = model_shape(measured.arch);
-    if (!shape) return {};
-    auto key = nominal_key({.resolution = measured.resolution, .num_frames = measured.num_frames},
-                           shape->pixel_multiple());
-    if (!key) return {};
-    return StepQuery{.shape = std::move(*shape),
-                     .bucket = *key,
-                     .micro_batch_size = measured.micro_batch_size,
-                     .threads = measured.threads,
-                     .gpu = gpu};
-}
-
 /// The share of a pass that the stage with the most work has: the others wait for it.
 double largest_share(StepQuery const& query) {
     if (query.pp_size == 1) return 1;
@@ -147,10 +134,23 @@ double core_sharing(StepQuery const& query) {
     return std::max(1.0, static_cast<double>(query.ranks()) * query.threads / query.cores);
 }
 
+Result<StepQuery> measured_query(ModelStep const& measured, bool gpu) {
+    OSORA_TRY(auto shape, model_shape(measured.arch));
+    if (measured.depth > 0) shape.depth = measured.depth;
+    OSORA_TRY(auto const key,
+              nominal_key({.resolution = measured.resolution, .num_frames = measured.num_frames},
+                          shape.pixel_multiple()));
+    return StepQuery{.shape = std::move(shape),
+                     .bucket = key,
+                     .micro_batch_size = measured.micro_batch_size,
+                     .threads = measured.threads,
+                     .gpu = gpu};
+}
+
 double pass_time_scale(Calibration const& calibration, int threads) {
     std::vector<double> same, all;
     for (ModelStep const& measured : calibration.model_steps) {
-        auto const query = query_of(measured, calibration.device == "gpu");
+        auto const query = measured_query(measured, calibration.device == "gpu");
         if (!query) continue;
         double const scale = measured.forward_backward_s / formula_pass_s(*query, calibration);
         all.push_back(scale);

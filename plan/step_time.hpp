@@ -81,6 +81,8 @@ struct StepTime {
 
 /// Forward and backward of one micro-batch on separate cores.
 [[nodiscard]] double pass_time_s(StepQuery const& query, Calibration const& calibration);
+/// The pass that was measured; not_found, invalid_input: its model or bucket is unknown.
+[[nodiscard]] Result<StepQuery> measured_query(ModelStep const& measured, bool gpu);
 /// Measured over predicted for the calibration's model steps (their median; those with this thread
 /// count are preferred); 1 without any.
 [[nodiscard]] double pass_time_scale(Calibration const& calibration, int threads);

@@ -114,6 +114,8 @@ bool is_communication_variable(std::string_view name) {
     constexpr std::array<std::string_view, 4> kPrefixes{"NCCL_", "TORCH_NCCL_", "TORCH_FR_",
                                                         "GLOO_"};
     if (name == "TP_SOCKET_IFNAME") return true;
+    // NVIDIA's container images note there which NCCL they carry; no library reads it.
+    if (name == "NCCL_VERSION") return false;
     bool const plain = std::ranges::all_of(name, is_name_byte);
     return plain && std::ranges::any_of(kPrefixes, [&](std::string_view prefix) {
                return name.starts_with(prefix) && name.size() > prefix.size();

@@ -11,7 +11,8 @@
 
 namespace osora::topology {
 
-/// Whether collectives read it: NCCL_*, TORCH_NCCL_*, TORCH_FR_*, GLOO_*, TP_SOCKET_IFNAME.
+/// Whether collectives read it: NCCL_* (not NCCL_VERSION, a note of NVIDIA's container images),
+/// TORCH_NCCL_*, TORCH_FR_*, GLOO_*, TP_SOCKET_IFNAME.
 [[nodiscard]] bool is_communication_variable(std::string_view name);
 
 /// The variables of an environment; of two entries with the same name the first counts, as for

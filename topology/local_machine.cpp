@@ -129,6 +129,15 @@ std::optional<int> quota_cores(std::string_view cpu_max) {
     return static_cast<int>(std::clamp<std::int64_t>(*quota / *period, 1, 1 << 16));
 }
 
+void add_driver_facts(Machine const& machine, Node& node) {
+    if (machine.gpus.size() != node.gpus.size()) return;
+    for (std::size_t i = 0; i < node.gpus.size(); ++i) {
+        Gpu& gpu = node.gpus[i];
+        if (gpu.name.empty()) gpu.name = machine.gpus[i].name;
+        if (machine.gpus[i].memory_bytes > 0) gpu.memory_bytes = machine.gpus[i].memory_bytes;
+    }
+}
+
 Node read_local_machine(fs::path const& root) {
     Node node;
     node.name = std::string(trimmed(text_of(root / "proc/sys/kernel/hostname")));

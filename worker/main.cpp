@@ -13,7 +13,9 @@
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/calibrate/calibrate.hpp"
 #include "worker/jobs/calibrate/calibrate_decode.hpp"
+#include "worker/jobs/calibrate/calibrate_gpu.hpp"
 #include "worker/jobs/encode/encode_job.hpp"
+#include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/rank_environment.hpp"
 #include "worker/jobs/rehearse/collective_probe.hpp"
 #include "worker/jobs/rehearse/rehearse_job.hpp"
@@ -122,6 +124,12 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     return 0;
 }
 
+/// The GPUs if ranks would use some, else the CPU.
+Result<plan::Calibration> calibrate_this_machine() {
+    OSORA_TRY(auto const gpus, gpus_to_calibrate(cuda_module_path()));
+    return gpus.empty() ? calibrate_cpu() : calibrate_gpu(gpus, usual_gpu_work());
+}
+
 /// `words`: nothing, or a manifest and names of its columns.
 int print_calibration(std::vector<std::string> const& words) {
     auto const columns = plan::columns_of_words({words.begin() + !words.empty(), words.end()});
@@ -129,7 +137,7 @@ int print_calibration(std::vector<std::string> const& words) {
         fmt::print(stderr, "osora-worker: {}\n", columns.error().message);
         return exit_code_of(columns.error());
     }
-    auto found = calibrate_cpu();
+    auto found = calibrate_this_machine();
     if (found.has_value() && !words.empty()) {
         auto const rate = decode_ms_per_megapixel(words[0], *columns);
         if (rate.has_value()) found->decode_ms_per_megapixel = *rate;

@@ -1,5 +1,6 @@
 // osora plan calibrate: has the worker measure this machine and saves the constants.
 #include "base/text/printable.hpp"
+#include "base/text/text.hpp"
 #include "base/text/units.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
@@ -43,11 +44,12 @@ Result<plan::Calibration> measure(Context const& context, std::vector<std::strin
 }
 
 void print_summary(plan::Calibration const& c) {
+    bool const gpu = c.device == "gpu";
     cli::print("measured {} on {}, {} core{}\n", c.machine.empty() ? "this machine" : c.machine,
                c.processor.empty() ? c.device : c.processor, c.cores, c.cores == 1 ? "" : "s");
     for (plan::MatmulRate const& row : c.matmul) {
-        cli::print("  {:.3g} GFLOP/s at {} wide, {} thread{}\n", row.gflops, row.size, row.threads,
-                   row.threads == 1 ? "" : "s");
+        cli::print("  {:.3g} GFLOP/s at {} wide, {}\n", row.gflops, row.size,
+                   gpu ? "bf16" : counted(row.threads, "thread"));
     }
     cli::print("  {:.3g} us an operator · {:.3g} GB/s memory{}\n", c.launch_floor_us,
                c.memory_bandwidth_gbps,
@@ -58,9 +60,11 @@ void print_summary(plan::Calibration const& c) {
                format_seconds(c.all_reduce.a_s),
                c.all_reduce.b_s_per_byte * static_cast<double>(kMiB) * 1e3);
     for (plan::ModelStep const& step : c.model_steps) {
-        cli::print("  {} {} x {}, micro-batch {}, {} thread{}: {} forward and backward\n",
-                   step.arch, step.resolution, step.num_frames, step.micro_batch_size, step.threads,
-                   step.threads == 1 ? "" : "s", format_seconds(step.forward_backward_s));
+        std::string const depth = step.depth > 0 ? fmt::format(", depth {}", step.depth) : "";
+        cli::print("  {}{} {} x {}, micro-batch {}, {}: {} forward and backward\n", step.arch,
+                   depth, step.resolution, step.num_frames, step.micro_batch_size,
+                   gpu ? "bf16" : counted(step.threads, "thread"),
+                   format_seconds(step.forward_backward_s));
     }
 }
 
@@ -94,7 +98,9 @@ CommandSpec plan_calibrate_command() {
             .details =
                 "Runs osora-worker for a minute to measure matrix products, memory, the "
                 "cost of an operator, all_reduce and steps of a small model, and keeps the "
-                "constants in the state folder. With --manifest also what decoding of some of its "
+                "constants in the state folder: of the GPU where ranks would use one (in bf16, "
+                "all_reduce if there are two), else of the CPU. With --manifest also what decoding "
+                "of some of its "
                 "clips costs. Run it while the machine does nothing else.",
             .example = "osora plan calibrate --manifest clips.csv",
             .positionals = {},

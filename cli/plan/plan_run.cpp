@@ -10,6 +10,7 @@
 #include "cli/plan/earlier_runs.hpp"
 #include "cli/plan/measured_network.hpp"
 #include "cli/plan/plan_calibration.hpp"
+#include "cli/plan/topology_source.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/config/cross_checks.hpp"
 #include "plan/model/trained_model.hpp"
@@ -129,10 +130,15 @@ Result<void> plan_all(plan::ResolvedConfig const& resolved, PlanInputs const& in
                       plan::PlanRequest request, PlannedRun& planned) {
     OSORA_TRY(request.listed, listed_of(resolved.config, inputs.base_dir));
     OSORA_TRY(planned.decision, plan::make_plan(request));
+    std::string const precision = request.config.optim.precision;
     for (std::size_t i = 0; i < resolved.stages.size(); ++i) {
         plan::ResolvedStage const& stage = resolved.stages[i];
         request.config = stage.config;
         request.origins = stage.origins;
+        // A default that was adapted to the GPUs is the same in all stages.
+        if (!stage.origins.contains("optim.precision")) {
+            request.config.optim.precision = precision;
+        }
         OSORA_TRY(request.clips, clips_of(stage.config, inputs.base_dir));
         auto decision = plan::make_plan(request);
         if (decision.has_error()) {
@@ -145,13 +151,41 @@ Result<void> plan_all(plan::ResolvedConfig const& resolved, PlanInputs const& in
     return {};
 }
 
+/// The rates of the plan, and the memory and precision of the GPUs that it is for.
+Result<void> take_rates(Context const& context, PlanInputs const& inputs,
+                        plan::PlanRequest& request, std::string& warning) {
+    if (inputs.gpus) plan::plan_for_gpus(inputs.gpus->nodes, inputs.gpus->memory_bytes, request);
+    if (inputs.calibration) {
+        OSORA_TRY(auto const loaded, load_calibration(*inputs.calibration));
+        if (!loaded) {
+            return Error{Errc::not_found,
+                         inputs.calibration->string() + ": no such calibration file"};
+        }
+        if (inputs.gpus && loaded->device != "gpu") {
+            return Error{Errc::invalid_input, inputs.calibration->string() + ": measured on a " +
+                                                  loaded->device + ", the plan is for GPUs"};
+        }
+        request.calibration = *loaded;
+    } else if (!inputs.gpus) {
+        OSORA_TRY(auto const path, calibration_path(context));
+        auto const& nodes = request.cluster.nodes;
+        bool const has_gpus = !nodes.empty() && !nodes.front().gpus.empty();
+        request.calibration = calibration_or_nominal(path, has_gpus, &warning);
+    }
+    if (!inputs.gpus) plan::plan_for_own_gpus(plan::HardwareTable::built_in(), request);
+    return {};
+}
+
 }  // namespace
 
-topology::Cluster local_cluster(Context const& context) {
-    topology::Node node = topology::read_local_machine();
+topology::Cluster local_cluster(Context const& context, std::filesystem::path const& root) {
+    topology::Node node = topology::read_local_machine(root);
     std::error_code ignored;
     auto const module = context.program_dir.parent_path() / "lib" / "libosora_cuda.so";
     if (!std::filesystem::exists(module, ignored)) node.gpus.clear();
+    if (!node.gpus.empty()) {
+        if (auto const machine = machine_of_osorad(context)) add_driver_facts(*machine, node);
+    }
     // CUDA reads the list up to the first invalid entry; "" and "-1" hide every GPU.
     if (has_variable(context.environment, "CUDA_VISIBLE_DEVICES")) {
         auto const visible = variable_or(context.environment, "CUDA_VISIBLE_DEVICES", "");
@@ -192,7 +226,7 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
     request.config = resolved.config;
     request.origins = resolved.origins;
     request.cluster = inputs.cluster;
-    if (inputs.gpus) plan::plan_for_gpus(inputs.gpus->nodes, inputs.gpus->memory_bytes, request);
+    OSORA_TRY_VOID(take_rates(context, inputs, request, planned.warning));
     planned.header = header_of(request.config, request.cluster);
     bool const local = resolved.config.resources.backend == "local";
     request.nccl.inherited = {{"", inherited_here(context, local)}};
@@ -216,21 +250,6 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
         request.latents = cached_compression(*index);
     } else {
         OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
-    }
-    if (inputs.calibration) {
-        OSORA_TRY(auto const loaded, load_calibration(*inputs.calibration));
-        if (!loaded) {
-            return Error{Errc::not_found,
-                         inputs.calibration->string() + ": no such calibration file"};
-        }
-        if (inputs.gpus && loaded->device != "gpu") {
-            return Error{Errc::invalid_input, inputs.calibration->string() + ": measured on a " +
-                                                  loaded->device + ", the plan is for GPUs"};
-        }
-        request.calibration = *loaded;
-    } else if (!inputs.gpus) {
-        OSORA_TRY(auto const path, calibration_path(context));
-        request.calibration = calibration_or_nominal(path, planned.header.gpu, &planned.warning);
     }
     OSORA_TRY_VOID(plan_all(resolved, inputs, request, planned));
     // Settings that all ranks share are fixed at the start: chosen for the stage that needs most of

@@ -20,8 +20,10 @@
 namespace osora::cli {
 
 /// This machine as its workers will use it: the GPUs in CUDA_VISIBLE_DEVICES if the GPU module is
-/// installed; without it the ranks are CPU ranks.
-[[nodiscard]] topology::Cluster local_cluster(Context const& context);
+/// installed, with the memory that their driver reports; without it the ranks are CPU ranks.
+/// `root`: of the files that it is read from.
+[[nodiscard]] topology::Cluster local_cluster(Context const& context,
+                                              std::filesystem::path const& root = "/");
 
 /// Why a valid run file cannot run here: keys that this version does not support, and the rules of
 /// plan/validate.hpp; each with its place in the run file.

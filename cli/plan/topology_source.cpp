@@ -153,21 +153,6 @@ topology::Fabric slurm_fabric(Context const& context, std::string const& topolog
     return fabric.has_value() ? std::move(*fabric) : topology::Fabric();
 }
 
-/// This machine with facts from drivers, read by osorad, which links them and may hang in one.
-/// Nothing if that fails.
-std::optional<Machine> machine_of_osorad(Context const& context) {
-    SpawnOptions spawning;
-    spawning.program = context.program_dir / "osorad";
-    std::error_code error;
-    if (!fs::exists(spawning.program, error)) return {};
-    spawning.arguments = {"facts"};
-    spawning.environment = context.environment;
-    auto const captured = run_captured(std::move(spawning), kFactsLimit);
-    if (captured.has_error() || !captured->ok()) return {};
-    auto machine = protocol::decode<Machine>(captured->out);
-    return machine.has_value() ? std::optional(std::move(*machine)) : std::nullopt;
-}
-
 Result<ClusterTopology> from_here(Context const& context, std::string const& topology) {
     ClusterTopology cluster;
     auto machine = machine_of_osorad(context);
@@ -190,6 +175,19 @@ Result<ClusterTopology> from_here(Context const& context, std::string const& top
 }
 
 }  // namespace
+
+std::optional<Machine> machine_of_osorad(Context const& context) {
+    SpawnOptions spawning;
+    spawning.program = context.program_dir / "osorad";
+    std::error_code error;
+    if (!fs::exists(spawning.program, error)) return {};
+    spawning.arguments = {"facts"};
+    spawning.environment = context.environment;
+    auto const captured = run_captured(std::move(spawning), kFactsLimit);
+    if (captured.has_error() || !captured->ok()) return {};
+    auto machine = protocol::decode<Machine>(captured->out);
+    return machine.has_value() ? std::optional(std::move(*machine)) : std::nullopt;
+}
 
 Result<ClusterTopology> load_topology(Context const& context, std::string const& source,
                                       std::string const& topology) {

@@ -3,7 +3,9 @@
 
 #include "cli/command/context.hpp"
 #include "topology/fabric.hpp"
+#include "topology/machine.hpp"
 
+#include <optional>
 #include <string>
 
 namespace osora::cli {
@@ -16,6 +18,10 @@ namespace osora::cli {
 [[nodiscard]] Result<topology::ClusterTopology> load_topology(Context const& context,
                                                               std::string const& source,
                                                               std::string const& topology = "");
+
+/// This machine with what its drivers report, as `osorad facts` prints it: osorad links the
+/// drivers' libraries and may hang in one. Nothing if that fails or takes 10 s.
+[[nodiscard]] std::optional<topology::Machine> machine_of_osorad(Context const& context);
 
 /// One line of JSON, "osora.topology/1": written by `osora topology import`, and accepted as a
 /// SOURCE.

@@ -86,6 +86,26 @@ AllReduceFit link_fit(EvaluateRow row) {
         .ranks = ranks, .a_s = time(0), .b_s_per_byte = (time(kFitBytes) - time(0)) / kFitBytes};
 }
 
+/// A default that the user did not write adapts.
+void adapt_precision(Hardware const& gpu, PlanRequest& request) {
+    auto& precision = request.config.optim.precision;
+    bool const adapts = gpu.bf16 == 0 && !request.origins.contains("optim.precision");
+    if (adapts && precision == "bf16") precision = "fp16";
+}
+
+/// memory.gpu_memory_gib if a layer sets it, else what the driver or the data sheet says, which it
+/// is set to. 0: none of them is known.
+std::int64_t settled_memory_bytes(std::int64_t driver_bytes, double sheet_gib,
+                                  PlanRequest& request) {
+    double const whole = static_cast<double>(kGiB);
+    double& gib = request.config.memory.gpu_memory_gib;
+    if (!request.origins.contains("memory.gpu_memory_gib")) {
+        if (driver_bytes <= 0 && sheet_gib <= 0) return 0;
+        gib = driver_bytes > 0 ? static_cast<double>(driver_bytes) / whole : sheet_gib;
+    }
+    return static_cast<std::int64_t>(gib * whole);
+}
+
 }  // namespace
 
 Calibration nominal_rates(GpuNodes const& nodes, RunConfig const& config) {
@@ -125,22 +145,15 @@ std::optional<CollectiveCurve> nominal_network(GpuNodes const& nodes) {
     Links const links(row);
     RankGroup const group = rank_group(row.world_size(), 1, row.linked_gpus());
     return CollectiveCurve::nominal([&](double bytes) { return links.all_reduce_s(group, bytes); },
-                                   fmt::format("{:g} Gbit/s a GPU", nodes.nic_gbit_per_gpu));
+                                    fmt::format("{:g} Gbit/s a GPU", nodes.nic_gbit_per_gpu));
 }
 
 void plan_for_gpus(GpuNodes const& nodes, std::int64_t memory_bytes, PlanRequest& request) {
     RunConfig& config = request.config;
     config.resources.nodes = nodes.nodes;
     config.resources.gpus_per_node = nodes.gpus_per_node;
-    // A default that the user did not write adapts.
-    bool const adapts = nodes.gpu.bf16 == 0 && !request.origins.contains("optim.precision");
-    if (adapts && config.optim.precision == "bf16") config.optim.precision = "fp16";
-    double const whole = static_cast<double>(kGiB);
-    if (!request.origins.contains("memory.gpu_memory_gib")) {
-        config.memory.gpu_memory_gib =
-            memory_bytes > 0 ? static_cast<double>(memory_bytes) / whole : nodes.gpu.memory_gib;
-    }
-    auto const bytes = static_cast<std::int64_t>(config.memory.gpu_memory_gib * whole);
+    adapt_precision(nodes.gpu, request);
+    std::int64_t const bytes = settled_memory_bytes(memory_bytes, nodes.gpu.memory_gib, request);
     topology::Node node =
         request.cluster.nodes.empty() ? topology::Node{} : std::move(request.cluster.nodes.front());
     node.gpus.assign(static_cast<std::size_t>(nodes.gpus_per_node), {nodes.gpu.name, bytes});
@@ -148,6 +161,26 @@ void plan_for_gpus(GpuNodes const& nodes, std::int64_t memory_bytes, PlanRequest
     request.calibration = nominal_rates(nodes, config);
     request.nominal_gpu = nodes.gpu.name;
     request.nominal_network = nominal_network(nodes);
+}
+
+void plan_for_own_gpus(HardwareTable const& hardware, PlanRequest& request) {
+    if (request.cluster.nodes.empty() || request.cluster.nodes.front().gpus.empty()) return;
+    topology::Gpu const first = request.cluster.nodes.front().gpus.front();
+    auto const found = hardware.find(first.name);
+    bool const known = found.has_value() && found->name != "cpu";
+    if (known) adapt_precision(*found, request);
+    std::int64_t const bytes =
+        settled_memory_bytes(first.memory_bytes, known ? found->memory_gib : 0, request);
+    for (topology::Node& node : request.cluster.nodes) {
+        for (topology::Gpu& gpu : node.gpus) gpu.memory_bytes = bytes;
+    }
+    if (!known || request.calibration.measured) return;
+    auto const& resources = request.config.resources;
+    request.calibration = nominal_rates(
+        {.gpu = *found, .nodes = resources.nodes, .gpus_per_node = resources.gpus_per_node},
+        request.config);
+    request.nominal_gpu = first.name;
+    request.gpu_found = true;
 }
 
 }  // namespace osora::plan

@@ -29,4 +29,9 @@ struct GpuNodes {
 /// GPU, as its driver reports it; 0: as in the data sheet.
 void plan_for_gpus(GpuNodes const& nodes, std::int64_t memory_bytes, PlanRequest& request);
 
+/// Prepares `request` for the GPUs that its cluster has: their memory (as set by a layer, reported
+/// by the driver, or in the data sheet), their precision as above, and the rates of the data sheet
+/// unless its calibration was measured. A GPU whose name is unknown keeps the rates of `request`.
+void plan_for_own_gpus(HardwareTable const& hardware, PlanRequest& request);
+
 }  // namespace osora::plan

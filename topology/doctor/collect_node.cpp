@@ -197,10 +197,10 @@ void read_versions(NodeEvidence& node, fs::path const& root, Variables const& va
     set("driver", loaded.empty() ? driver_of(driver) : loaded);
     set("ofed", line_of(root / "sys/module/mlx5_core/version"));
     set("kernel", line_of(root / "proc/sys/kernel/osrelease"));
-    // Images of NVIDIA and PyTorch name their versions in the environment.
-    for (auto const& [variable, name] : {std::pair{"NCCL_VERSION", "nccl"},
-                                         {"CUDA_VERSION", "cuda"},
-                                         {"PYTORCH_VERSION", "libtorch"}}) {
+    // Images of NVIDIA and PyTorch name their versions in the environment. NCCL_VERSION is that of
+    // the image's package, while a program may load another, as LibTorch's wheels do.
+    for (auto const& [variable, name] :
+         {std::pair{"CUDA_VERSION", "cuda"}, {"PYTORCH_VERSION", "libtorch"}}) {
         auto const found = variables.find(variable);
         if (found != variables.end()) set(name, found->second);
     }

@@ -70,7 +70,6 @@ Outcome check_inherited(Evidence const& evidence) {
         for (auto const& each : node.settings) {
             bool const nccl = each.name.starts_with("NCCL_");
             if (!each.effective || !nccl || is_own(evidence, each)) continue;
-            if (each.name == "NCCL_VERSION") continue;  // images say so what they carry
             auto const* variable = find_variable(each.name);
             bool const never = variable != nullptr && variable->cls == SettingClass::bisect;
             if (!never || is_harmless(each)) {

@@ -161,6 +161,18 @@ TEST(StepTime, MeasuredModelStepsScaleTheFormula) {
     EXPECT_GT(pass_time_scale(c, 7), 2);  // no row for it: all rows count
 }
 
+TEST(StepTime, APassOfAShortenedModelScalesTheWholeOne) {
+    Calibration c = nominal_gpu();
+    StepQuery query = measured_query({"stdit3-xl/2", "360p", 51}, true).value();
+    double const whole = pass_time_s(query, c);
+    query.shape.depth = 4;
+    double const part = pass_time_s(query, c);
+    c.model_steps = {{"stdit3-xl/2", "360p", 51, 1, 1, part / 3, 4}};
+    EXPECT_NEAR(pass_time_s(query, c), part / 3, 1e-9);
+    query.shape.depth = 28;
+    EXPECT_NEAR(pass_time_s(query, c), whole / 3, 1e-9);
+}
+
 TEST(StepTime, ThreadsOfARankMakeNoGpuFaster) {
     Calibration c = nominal_gpu();
     StepQuery query = tiny();

@@ -89,6 +89,25 @@ TEST_F(Root, GpusInTheOrderOfTheirAddresses) {
     EXPECT_EQ(node.gpus[1].name, "NVIDIA B");
 }
 
+TEST(DriverFacts, GiveMemoryAndMissingNames) {
+    Node node;
+    node.gpus = {{"NVIDIA A", 0}, {"", 0}};
+    Machine machine;
+    machine.gpus.resize(2);
+    machine.gpus[0].name = "another";
+    machine.gpus[0].memory_bytes = std::int64_t{140} << 30;
+    machine.gpus[1].name = "NVIDIA B";
+    add_driver_facts(machine, node);
+    EXPECT_EQ(node.gpus[0].name, "NVIDIA A");
+    EXPECT_EQ(node.gpus[0].memory_bytes, std::int64_t{140} << 30);
+    EXPECT_EQ(node.gpus[1].name, "NVIDIA B");
+    EXPECT_EQ(node.gpus[1].memory_bytes, 0);
+    machine.gpus.pop_back();  // which of the two it is cannot be told
+    machine.gpus[0].memory_bytes = 1;
+    add_driver_facts(machine, node);
+    EXPECT_EQ(node.gpus[0].memory_bytes, std::int64_t{140} << 30);
+}
+
 TEST_F(Root, NothingReadableIsOneCore) {
     Node const node = read_local_machine(root_ / "missing");
     EXPECT_EQ(node.cores, 1);

@@ -89,6 +89,27 @@ TEST_F(CalibrationFile, CalibrateKeepsWhatTheWorkerPrints) {
     EXPECT_EQ((*kept)->machine, "box");
 }
 
+TEST_F(CalibrationFile, AGpusConstantsAreShownAndServeGpuRanks) {
+    plan::Calibration printed = plan::nominal_gpu();
+    printed.machine = "box";
+    printed.processor = "NVIDIA H200";
+    printed.cores = 16;
+    printed.matmul = {{1, 1024, 612'345}};
+    printed.model_steps = {{"stdit3-xl/2", "360p", 51, 1, 1, 0.064, 4}};
+    std::ofstream(dir_ / "answer.json") << protocol::encode(printed);
+    write_worker("cat '" + (dir_ / "answer.json").string() + "'");
+    ::testing::internal::CaptureStdout();
+    EXPECT_EQ(calibrate(), kExitOk);
+    std::string const shown = ::testing::internal::GetCapturedStdout();
+    EXPECT_THAT(shown, HasSubstr("measured box on NVIDIA H200, 16 cores\n"));
+    EXPECT_THAT(shown, HasSubstr("  6.12e+05 GFLOP/s at 1024 wide, bf16\n"));
+    EXPECT_THAT(shown, HasSubstr("  stdit3-xl/2, depth 4 360p x 51, micro-batch 1, bf16: 64"));
+    std::string warning;
+    EXPECT_TRUE(calibration_or_nominal(file(), true, &warning).measured);
+    EXPECT_EQ(warning, "");
+    EXPECT_FALSE(calibration_or_nominal(file(), false, &warning).measured);
+}
+
 TEST_F(CalibrationFile, AFailingWorkerLeavesTheOldFile) {
     fs::create_directories(file().parent_path());
     std::ofstream(file()) << "old";

@@ -1,5 +1,7 @@
 #include "cli/plan/plan_run.hpp"
 
+#include "cli/plan/plan_calibration.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +12,7 @@
 namespace osora::cli {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -96,6 +99,78 @@ TEST(PlanRun, AnAskedForCalibrationMustBeThere) {
     auto const planned = plan_run(context, resolved(), {two_cores(), "", "/nonexistent/c.json"});
     ASSERT_TRUE(planned.has_error());
     EXPECT_EQ(planned.error().message, "/nonexistent/c.json: no such calibration file");
+}
+
+/// A machine with one GPU, and an installation whose osorad reports 140 GiB of it.
+class GpuMachine : public ::testing::Test {
+protected:
+    void SetUp() override {
+        std::string pattern =
+            (std::filesystem::temp_directory_path() / "osora-gpus-XXXXXX").string();
+        folder_ = ::mkdtemp(pattern.data());
+        auto const gpu = folder_ / "root/proc/driver/nvidia/gpus/0000:00:06.0";
+        for (auto const& each : {gpu, folder_ / "bin", folder_ / "lib"}) {
+            std::filesystem::create_directories(each);
+        }
+        std::ofstream(gpu / "information") << "Model: \t\t NVIDIA H200\n";
+        std::ofstream(folder_ / "lib/libosora_cuda.so") << "";
+        std::ofstream(folder_ / "bin/osorad")
+            << "#!/bin/sh\n[ \"$1\" = facts ] && echo '{\"gpus\": [{\"address\": "
+               "\"0000:00:06.0\", \"memory_bytes\": 150323855360}]}'\n";
+        std::filesystem::permissions(folder_ / "bin/osorad", std::filesystem::perms::owner_all);
+        context_.program_dir = folder_ / "bin";
+        context_.environment = {"OSORA_STATE_DIR=" + (folder_ / "state").string(),
+                                "PATH=/usr/bin:/bin"};
+    }
+    void TearDown() override { std::filesystem::remove_all(folder_); }
+
+    PlannedRun planned(std::vector<std::string> sets = {}) {
+        sets.emplace_back("resources.gpus_per_node=1");
+        auto result = plan_run(context_, resolved(sets),
+                               {local_cluster(context_, folder_ / "root"), "/nonexistent", {}});
+        EXPECT_TRUE(result.has_value()) << result.error().message;
+        return result.has_value() ? *result : PlannedRun();
+    }
+
+    std::filesystem::path folder_;
+    Context context_;
+};
+
+TEST_F(GpuMachine, IsPlannedWithItsOwnMemoryAndDataSheet) {
+    auto const own = planned();
+    EXPECT_EQ(own.header.gpu_memory_gib, 140);
+    EXPECT_THAT(own.decision.reasons,
+                Contains("expected times are from the data sheet of NVIDIA H200, not measured: "
+                         "run osora plan calibrate"));
+    EXPECT_EQ(planned({"memory.gpu_memory_gib=20"}).header.gpu_memory_gib, 20);
+    std::filesystem::remove(folder_ / "bin/osorad");
+    EXPECT_EQ(planned().header.gpu_memory_gib, 140.4);
+}
+
+TEST_F(GpuMachine, WithoutBf16ItsStagesAreInFp16Too) {
+    std::ofstream(folder_ / "root/proc/driver/nvidia/gpus/0000:00:06.0/information")
+        << "Model: Tesla V100-SXM2-32GB\n";
+    auto const staged = plan::resolve_config(
+        {{plan::Layer::run, "run.toml", std::string(kRun) + "[[stage]]\nat_step = 10\n"}},
+        {"resources.gpus_per_node=1"});
+    ASSERT_TRUE(staged.problems.empty());
+    auto const planned =
+        plan_run(context_, staged, {local_cluster(context_, folder_ / "root"), "/nonexistent", {}});
+    ASSERT_TRUE(planned.has_value()) << planned.error().message;
+    EXPECT_EQ(planned->decision.chosen.precision, "fp16");
+    ASSERT_EQ(planned->decision.stages.size(), 1u);
+    EXPECT_EQ(planned->decision.stages[0].chosen.precision, "fp16");
+}
+
+TEST_F(GpuMachine, UsesWhatWasMeasuredOnIt) {
+    plan::Calibration measured = plan::nominal_gpu();
+    measured.measured = true;
+    measured.machine = "box";
+    std::filesystem::create_directories(folder_ / "state");
+    ASSERT_TRUE(save_calibration(folder_ / "state/calibration.json", measured).has_value());
+    auto const own = planned();
+    EXPECT_EQ(own.header.gpu_memory_gib, 140);
+    EXPECT_THAT(own.decision.reasons, Contains(HasSubstr("rates measured on box")));
 }
 
 TEST(PlanRun, ThisMachineHasACoreAndMemory) {

@@ -8,6 +8,7 @@
 namespace osora::plan {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::Not;
@@ -147,6 +148,80 @@ TEST(NominalRates, AGpuWithoutBf16IsPlannedInFp16) {
     EXPECT_EQ(request.config.optim.precision, "bf16");
     plan_for_gpus(nodes_of("a100", 1), 0, request);
     EXPECT_EQ(request.config.optim.precision, "bf16");
+}
+
+/// A request on a machine with one such GPU, which nobody named.
+PlanRequest own_request(std::string const& driver_name, std::int64_t memory_bytes = 0) {
+    PlanRequest request;
+    request.config.model.arch = "stdit3-xl/2";
+    request.config.data.latents = "cache";
+    request.config.bucket = {{"360p", 51, 1.0, {}}};
+    request.latents = model_shape("stdit3-xl/2").value().vae;
+    request.cluster.nodes = {{"box", 16, std::int64_t{126} << 30, {{driver_name, memory_bytes}}}};
+    request.calibration = nominal_gpu();
+    plan_for_own_gpus(hardware(), request);
+    return request;
+}
+
+TEST(OwnGpus, HaveTheRatesOfTheirDataSheet) {
+    auto const own = decision_of(own_request("NVIDIA H200"));
+    PlanRequest named = own_request("unknown");
+    plan_for_gpus({.gpu = hardware().find("h200").value()}, 0, named);
+    EXPECT_EQ(own.predicted.step_time_s, decision_of(named).predicted.step_time_s);
+    EXPECT_THAT(own.reasons, Contains("expected times are from the data sheet of NVIDIA H200, not "
+                                      "measured: run osora plan calibrate"));
+    PlanRequest measured = own_request("unknown");
+    measured.calibration.measured = true;
+    measured.cluster.nodes.front().gpus = {{"NVIDIA H200", 0}};
+    plan_for_own_gpus(hardware(), measured);
+    EXPECT_EQ(measured.calibration.processor, nominal_gpu().processor);
+    EXPECT_DOUBLE_EQ(measured.config.memory.gpu_memory_gib, 140.4);
+    EXPECT_THAT(decision_of(measured).reasons,
+                AllOf(Not(Contains(HasSubstr("data sheet"))), Not(Contains(HasSubstr("bf16")))));
+    measured.config.optim.precision = "fp32";
+    EXPECT_THAT(decision_of(measured).reasons, Contains(HasSubstr("in bf16: fp32 takes longer")));
+}
+
+TEST(OwnGpus, MemoryIsTheUsersElseTheDriversElseTheDataSheets) {
+    auto const memory = [](PlanRequest const& request) {
+        EXPECT_EQ(request.cluster.nodes.front().gpus.front().memory_bytes >> 30,
+                  static_cast<std::int64_t>(request.config.memory.gpu_memory_gib));
+        return request.config.memory.gpu_memory_gib;
+    };
+    EXPECT_DOUBLE_EQ(memory(own_request("NVIDIA H200")), 140.4);
+    EXPECT_EQ(memory(own_request("NVIDIA H200", std::int64_t{139} << 30)), 139);
+    EXPECT_EQ(memory(own_request("NVIDIA Z900", std::int64_t{200} << 30)), 200);
+    PlanRequest given = own_request("NVIDIA H200", std::int64_t{139} << 30);
+    given.origins["memory.gpu_memory_gib"] = {};
+    given.config.memory.gpu_memory_gib = 20;
+    plan_for_own_gpus(hardware(), given);
+    EXPECT_EQ(memory(given), 20);
+}
+
+TEST(OwnGpus, OfAnUnknownNameStayNominalAndThePlanSaysSo) {
+    PlanRequest const request = own_request("NVIDIA Z900");
+    EXPECT_EQ(request.config.memory.gpu_memory_gib, 80);
+    EXPECT_THAT(decision_of(request).reasons,
+                AllOf(Contains("a GPU's memory is not known, 80 GiB are assumed: "
+                               "memory.gpu_memory_gib says it"),
+                      Contains("expected times are nominal, not measured: run osora plan "
+                               "calibrate")));
+    PlanRequest none = own_request("cpu");
+    EXPECT_EQ(none.nominal_gpu, "");
+    none.cluster.nodes.front().gpus.clear();
+    plan_for_own_gpus(hardware(), none);
+    EXPECT_THAT(decision_of(none).reasons, Not(Contains(HasSubstr("a GPU's memory"))));
+}
+
+TEST(OwnGpus, OnOtherNodesToo) {
+    PlanRequest request = own_request("unknown");
+    request.config.resources = {.backend = "slurm", .nodes = 2};
+    request.config.resources.gpus_per_node = 8;
+    request.cluster.nodes.front().gpus.assign(8, {"NVIDIA H100 80GB HBM3", 0});
+    plan_for_own_gpus(hardware(), request);
+    auto const reasons = decision_of(request).reasons;
+    EXPECT_THAT(reasons, Contains(HasSubstr("data sheet of NVIDIA H100 80GB HBM3")));
+    EXPECT_THAT(reasons, Contains(HasSubstr("the network is not measured")));
 }
 
 TEST(NominalRates, ThePlanSaysWhatIsNominal) {

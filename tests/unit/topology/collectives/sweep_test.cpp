@@ -46,10 +46,11 @@ TEST(ParseSweep, SaysWhatIsWrong) {
 }
 
 /// A machine: times of all sizes of one collective, each measured `repeats` times.
-class Machine {
+class SweepMachine {
 public:
     /// `scatter`: relative, of small messages; large ones scatter by 0.5 %.
-    explicit Machine(unsigned seed, double scatter = 0.02) : random_(seed), scatter_(scatter) {}
+    explicit SweepMachine(unsigned seed, double scatter = 0.02)
+        : random_(seed), scatter_(scatter) {}
 
     void measure(Sweep& sweep, SweepKey const& key, int repeats,
                  std::function<double(std::int64_t)> const& factor) {
@@ -75,7 +76,7 @@ SweepKey key_of(Collective collective, int ranks) {
 TEST(CompareSweeps, TwoSweepsOfOneVersionDoNotDiffer) {
     for (int const repeats : {1, 3}) {
         for (unsigned seed = 1; seed <= 20; ++seed) {
-            Machine machine(seed);
+            SweepMachine machine(seed);
             Sweep before, after;
             for (auto const collective : {Collective::all_reduce, Collective::all_to_all})
                 for (int const ranks : {2, 4, 8})
@@ -95,7 +96,7 @@ TEST(CompareSweeps, FindsTheRangeThatIsSlower) {
     };
     for (int const repeats : {1, 3}) {
         for (unsigned seed = 1; seed <= 20; ++seed) {
-            Machine machine(seed);
+            SweepMachine machine(seed);
             Sweep before, after;
             for (int const ranks : {4, 8}) {
                 auto const key = key_of(Collective::all_gather, ranks);
@@ -122,7 +123,7 @@ TEST(CompareSweeps, FindsTheRangeThatIsSlower) {
 
 TEST(CompareSweeps, OneWrongMeasurementIsNotARegression) {
     SweepKey key = key_of(Collective::all_reduce, 8);
-    Machine machine(3, 0.06);
+    SweepMachine machine(3, 0.06);
     Sweep before, after;
     for (char const* const dtype : {"int8", "int32", "float", "double", "bfloat16", "half"}) {
         key.dtype = dtype;

@@ -73,6 +73,17 @@ TEST(Collect, WhatIsRecordedBesideATree) {
                            "inherited", "driver", "acs", "tcp-instead-of-rdma", "gpu-health"));
 }
 
+TEST(Collect, AnImagesNoteOfItsNcclIsNeitherAVersionNorASetting) {
+    tests::RecordedTree const tree("[proc/sys/kernel]\nhostname = a\n");
+    tree.write("environ",
+               "NCCL_VERSION=2.28.3-1\nNV_LIBNCCL_PACKAGE=libnccl2\nCUDA_VERSION=13.0.1\n");
+    auto const evidence = read(tree.root());
+    ASSERT_EQ(evidence.nodes.size(), 1u);
+    EXPECT_FALSE(evidence.nodes[0].versions.contains("nccl"));
+    EXPECT_EQ(evidence.nodes[0].versions.at("cuda"), "13.0.1");
+    EXPECT_TRUE(evidence.nodes[0].settings.empty());
+}
+
 TEST(Collect, SettingsOfALoginWhereNoEnvironmentWasRecorded) {
     tests::RecordedTree const tree("[proc/sys/kernel]\nhostname = a\n");
     tree.write("etc/profile.d/nccl.sh", "export NCCL_IB_TIMEOUT=22\nexport NCCL_PROTO=LL128\n");

@@ -80,6 +80,23 @@ TEST(DoctorRun, JournalHealthAndLogs) {
     EXPECT_EQ(said["mixed-versions"], "all");
 }
 
+TEST(DoctorRun, NcclIsTheOneThatTheRanksHaveLoaded) {
+    RecordedTree const tree;
+    protocol::RunSubmitted submitted;
+    submitted.nodes = submitted.ranks_per_node = 1;
+    tree.write(
+        "run/journal",
+        journal_of(
+            {submitted, joined(0, "n1"), protocol::LaunchOrdered{0, 1, "n1", 1},
+             rank(0, 0, {{"device", "cuda:0, NCCL 2.28.9"}, {"NCCL_VERSION", "2.28.3-1"}})}));
+    doctor::Evidence evidence;
+    auto const added = cli::add_run_evidence({7, "a-0007", {tree.root() / "run"}}, evidence);
+    ASSERT_TRUE(added.has_value()) << added.error().message;
+    ASSERT_EQ(evidence.nodes.size(), 1u);
+    EXPECT_EQ(evidence.nodes[0].versions.at("nccl"), "2.28.9");
+    EXPECT_TRUE(evidence.nodes[0].settings.empty());
+}
+
 TEST(DoctorRun, WithoutAJournal) {
     RecordedTree const tree;
     doctor::Evidence evidence;

@@ -180,7 +180,7 @@ TEST(Assignments, WhichVariablesCollectivesRead) {
         EXPECT_TRUE(is_communication_variable(name)) << name;
     }
     for (char const* name : {"", "NCCL_", "nccl_debug", "XNCCL_A", "NCCL_A=B", "NCCL_A\n",
-                             "OMP_NUM_THREADS", "GLOO"}) {
+                             "OMP_NUM_THREADS", "GLOO", "NCCL_VERSION", "NV_LIBNCCL_PACKAGE"}) {
         EXPECT_FALSE(is_communication_variable(name)) << name;
     }
 }
