@@ -158,6 +158,7 @@ Result<void> Trainer::abandon(StepInput const& input, std::int64_t begin, bool b
     if (!sharing_.empty())
         return Error{Errc::out_of_memory, "peers of tp_size, sp_size or pp_size wait in this pass"};
     objective_->parameters().clear_gradients();
+    if (input.on_lack) input.on_lack();
     if (input.on_arrival) input.on_arrival();
     for (; begin < input.samples; begin += input.micro_batch_size) {
         bool const last = begin + input.micro_batch_size >= input.samples;
