@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <stdexcept>
 #include <thread>
 
 namespace osora::worker {
@@ -65,6 +66,48 @@ TEST(DeviceThread, AStoreWorksAfterPassesWithoutOne) {
         EXPECT_EQ(stored.of_input.equal(exact.of_input), form == StoreForm::offload);
     }
     EXPECT_TRUE(gradients(made_up_device(), StoreForm::none).of_input.equal(exact.of_input));
+}
+
+/// Copies to and from the host happen when somebody waits for them: too late for memory that was
+/// given back, and not at all for values that are read before.
+TEST(DeviceThread, OffloadCopiesBesideThePasses) {
+    Gradients const exact = gradients(at::kCPU, StoreForm::none);
+    auto const before = side_copy_counts();
+    for (int pass = 0; pass < 3; ++pass) {
+        Gradients const stored = gradients(made_up_device(), StoreForm::offload);
+        EXPECT_TRUE(stored.of_input.equal(exact.of_input)) << pass;
+        EXPECT_TRUE(stored.of_weight.equal(exact.of_weight)) << pass;
+    }
+    auto const after = side_copy_counts();
+    EXPECT_GE(after.done - before.done, 3 * 2 * 4);  // each tensor once each way
+    EXPECT_EQ(after.lost, 0);
+}
+
+/// Nobody asks for the values of a pass that is dropped; some were on their way back.
+TEST(DeviceThread, APassThatIsDroppedWaitsForItsCopies) {
+    auto generator = at::make_generator<at::CPUGeneratorImpl>(5);
+    at::Tensor x = at::randn({64, 32}, generator).to(made_up_device()).requires_grad_(true);
+    for (bool const begins_backward : {false, true}) {
+        ActivationStore store({.form = StoreForm::offload, .least_bytes = 0});
+        at::Tensor loss;
+        {
+            ActivationStore::Scope const scope(store, {}, 0);
+            at::Tensor y = x.mul(0.5);
+            for (int layer = 0; layer < 4; ++layer) {
+                y = at::gelu(y);
+                if (layer == 1)
+                    y.register_hook(
+                        [](at::Tensor const&) -> at::Tensor { throw std::runtime_error("stop"); });
+            }
+            loss = y.square().mean();
+        }
+        if (begins_backward) {
+            EXPECT_ANY_THROW(loss.backward());
+        }
+        loss.reset();
+        EXPECT_GE(store.total().packed, 5);
+    }
+    EXPECT_EQ(side_copy_counts().lost, 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
+#include <ATen/core/grad_mode.h>
 #include <ATen/core/ivalue.h>
 #include <ATen/core/stack.h>
 #include <ATen/detail/PrivateUse1HooksInterface.h>
@@ -17,6 +18,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -26,6 +31,28 @@
 namespace osora::worker {
 namespace {
 
+/// Of all streams but the first.
+struct SideQueue {
+    std::mutex mutex;
+    std::deque<std::function<void()>> queued;
+    std::int64_t queued_ever = 0, done_ever = 0;
+    SideCopyCounts counts;
+
+    void run_until(std::int64_t position) {
+        for (; done_ever < position; ++done_ever) {
+            queued.front()();
+            queued.pop_front();
+        }
+    }
+};
+SideQueue side;
+thread_local c10::StreamId current_stream = 0;
+
+/// How much the side stream had to do; 0 on the first stream, whose operators are never queued.
+struct MadeUpEvent {
+    std::int64_t position = 0;
+};
+
 class MadeUpGuard final : public c10::impl::DeviceGuardImplInterface {
 public:
     static constexpr c10::DeviceType static_type = kMadeUp;
@@ -34,11 +61,35 @@ public:
     [[nodiscard]] c10::Device getDevice() const override { return made_up_device(); }
     void setDevice(c10::Device /*device*/) const override {}
     void uncheckedSetDevice(c10::Device /*device*/) const noexcept override {}
-    [[nodiscard]] c10::Stream getStream(c10::Device device) const override {
-        return c10::Stream(c10::Stream::DEFAULT, device);
+    [[nodiscard]] c10::Stream getStream(c10::Device /*device*/) const override {
+        return stream_of(current_stream);
     }
-    [[nodiscard]] c10::Stream exchangeStream(c10::Stream stream) const override { return stream; }
+    [[nodiscard]] c10::Stream getStreamFromGlobalPool(c10::Device /*device*/,
+                                                      bool /*urgent*/) const override {
+        return stream_of(1);
+    }
+    [[nodiscard]] c10::Stream exchangeStream(c10::Stream stream) const override {
+        return stream_of(std::exchange(current_stream, stream.id()));
+    }
+    void record(void** event, c10::Stream const& stream, c10::DeviceIndex /*device*/,
+                c10::EventFlag /*flag*/) const override {
+        std::lock_guard const lock(side.mutex);
+        if (*event == nullptr) *event = std::make_unique<MadeUpEvent>().release();
+        static_cast<MadeUpEvent*>(*event)->position = stream.id() == 0 ? 0 : side.queued_ever;
+    }
+    void block(void* event, c10::Stream const& stream) const override {
+        std::lock_guard const lock(side.mutex);
+        if (stream.id() == 0) side.run_until(static_cast<MadeUpEvent*>(event)->position);
+    }
+    void destroyEvent(void* event, c10::DeviceIndex /*device*/) const noexcept override {
+        std::unique_ptr<MadeUpEvent>(static_cast<MadeUpEvent*>(event)).reset();
+    }
     [[nodiscard]] c10::DeviceIndex deviceCount() const noexcept override { return 1; }
+
+private:
+    static c10::Stream stream_of(c10::StreamId id) {
+        return c10::Stream(c10::Stream::UNSAFE, made_up_device(), id);
+    }
 };
 
 /// Draws no numbers, has no context; page-locked memory is the CPU's.
@@ -162,8 +213,34 @@ void run_on_cpu(c10::OperatorHandle const& op, torch::jit::Stack* stack) {
     }
 }
 
+/// Does not keep memory of the device alive, as a stream does not.
 at::Tensor copy_between(at::Tensor const& from, at::Tensor const& to, bool /*non_blocking*/) {
-    on_cpu(to).copy_(on_cpu(from));
+    if (current_stream == 0) {
+        on_cpu(to).copy_(on_cpu(from));
+        return to;
+    }
+    using Weak = c10::weak_intrusive_ptr<c10::StorageImpl>;
+    auto const& there = from.is_cpu() ? to : from;
+    auto const host = from.is_cpu() ? from : to;
+    auto copy = [weak = std::make_shared<Weak>(there.storage().getWeakStorageImpl()), host,
+                 sizes = there.sizes().vec(), strides = there.strides().vec(),
+                 offset = there.storage_offset(), type = there.scalar_type(),
+                 to_there = from.is_cpu()] {
+        auto storage = weak->lock();
+        ++(storage ? side.counts.done : side.counts.lost);
+        if (!storage) return;
+        auto* const data = static_cast<std::byte*>(storage->mutable_data()) +
+                           offset * static_cast<std::int64_t>(c10::elementSize(type));
+        at::Tensor const values = at::for_blob(data, sizes)
+                                      .strides(strides)
+                                      .options(at::TensorOptions(type))
+                                      .make_tensor();
+        at::NoGradGuard const no_graph;
+        to_there ? values.copy_(host) : host.copy_(values);
+    };
+    std::lock_guard const lock(side.mutex);
+    side.queued.emplace_back(std::move(copy));
+    ++side.queued_ever;
     return to;
 }
 
@@ -190,4 +267,11 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, library) {
 }
 
 }  // namespace
+
+SideCopyCounts side_copy_counts() {
+    std::lock_guard const lock(side.mutex);
+    side.run_until(side.queued_ever);
+    return side.counts;
+}
+
 }  // namespace osora::worker
