@@ -26,7 +26,7 @@ constexpr std::array kRows{
     Row{kExitOutOfMemory, {Verdict::oom, false}, "out of GPU memory"},
     Row{kExitData, {Verdict::data, false}, "data"},
     Row{kExitConfiguration, {Verdict::app_bug, false}, "configuration"},
-    Row{kExitCheckFailed, {Verdict::app_bug, false}, "a check failed"},
+    Row{kExitCheckFailed, {Verdict::app_bug, false}, "a check failed, or LibTorch"},
     Row{kExitEndedByController, {Verdict::node_fault, true, true}, "ended by its agent"},
     Row{kExitDoNotRequeue, {Verdict::app_bug, false, false, true}, "do not requeue"},
 };

@@ -25,8 +25,10 @@ constexpr std::array kRunErrors{
         .title = "a check of the worker failed",
         .meaning =
             "osora-worker compared what it computed, read or received with what it must be, and "
-            "they differ. It stops before the difference reaches a checkpoint.",
+            "they differ, or LibTorch or a GPU reported an error in a step. It stops before the "
+            "difference reaches a checkpoint.",
         .causes = "memory or a GPU returns wrong values\n"
+                  "a GPU, its driver or a library on it failed: the message begins with LibTorch\n"
                   "train.self_check found that a step of the layout is not that of one rank\n"
                   "a defect of osora",
         .next = "osora logs RUN\n"

@@ -5,6 +5,7 @@
 #include "plan/model/trained_model.hpp"
 #include "protocol/json.hpp"
 #include "worker/jobs/job_parts.hpp"
+#include "worker/memory/shortage_text.hpp"
 #include "worker/parallel/on_any_rank.hpp"
 
 #include <fmt/format.h>
@@ -168,9 +169,9 @@ bool PassTuner::on_shortage(StepBatch const& batch, MemoryShortage const& shorta
             if (shortage.recomputes) each.tuning.stop();
         return false;
     }
-    auto const change = tuning.failed(shortage.lacked.empty()
-                                          ? "the allocator of another rank refused it"
-                                          : shortage.lacked.substr(0, shortage.lacked.find('\n')));
+    auto const change =
+        tuning.failed(shortage.lacked.empty() ? "the allocator of another rank refused it"
+                                              : in_brief(shortage.lacked));
     report(batch.input.step, batch.bucket, change);
     return true;
 }

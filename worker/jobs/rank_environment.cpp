@@ -1,6 +1,7 @@
 #include "worker/jobs/rank_environment.hpp"
 
 #include "protocol/exit_codes.hpp"
+#include "worker/train/torch_failure.hpp"
 
 #include <fmt/format.h>
 
@@ -54,6 +55,7 @@ Result<RankEnvironment> rank_environment(Environment const& environment) {
 }
 
 int exit_code_of(Error const& error) {
+    if (is_torch_failure(error)) return protocol::kExitCheckFailed;
     switch (error.code) {
         case Errc::unreachable:
         case Errc::timed_out:

@@ -2,6 +2,7 @@
 
 #include "base/text/units.hpp"
 #include "worker/memory/counted_allocator.hpp"
+#include "worker/memory/shortage_text.hpp"
 
 #include <fmt/format.h>
 
@@ -51,7 +52,7 @@ void ShortageReporter::report(StepBatch const& batch, MemoryShortage const& shor
         .severity = "warning",
         .step = batch.input.step,
         .detail = fmt::format("bucket {}: {} from here on: {}{}", batch.bucket, change,
-                              shortage.lacked, last_report_)});
+                              in_brief(shortage.lacked), last_report_)});
 }
 
 Error ShortageReporter::end(StepBatch const& batch, Error const& error) const {

@@ -63,6 +63,16 @@ Result<StepOutput> TrainLoop::train(StepBatch& batch, Timed& timed) {
     return output;
 }
 
+/// Counted; the device waits for it. Nothing on the CPU.
+void TrainLoop::empty_cache() {
+    if (!parts_.device.is_gpu()) return;
+    auto const start = Clock::now();
+    auto const before = parts_.device.cache();
+    parts_.device.empty_cache();
+    cache_.emptied(before.reserved_bytes - parts_.device.cache().reserved_bytes,
+                   seconds_since(start));
+}
+
 /// Before the first pass of another bucket whose peak may not fit beside the blocks that the
 /// allocator keeps from the last one.
 void TrainLoop::make_room(StepBatch const& batch) {
@@ -70,10 +80,7 @@ void TrainLoop::make_room(StepBatch const& batch) {
     if (!first_step_) first_step_ = start;
     auto const before = parts_.device.cache();
     double const elapsed_s = std::chrono::duration<double>(start - *first_step_).count();
-    if (!cache_.should_empty(batch.bucket, batch.predicted_bytes, before, elapsed_s)) return;
-    parts_.device.empty_cache();
-    cache_.emptied(before.reserved_bytes - parts_.device.cache().reserved_bytes,
-                   seconds_since(start));
+    if (cache_.should_empty(batch.bucket, batch.predicted_bytes, before, elapsed_s)) empty_cache();
 }
 
 Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
@@ -92,6 +99,9 @@ Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
         timed.arrival_s = seconds_since(start);
         parts_.agent.send(protocol::Arrived{.step = step});
     };
+    // Libraries of the GPU allocate beside LibTorch, and find no memory while its allocator has
+    // all.
+    batch.input.on_lack = [this] { empty_cache(); };
     batch.input.on_shortage = [&](MemoryShortage const& each) {
         bool const handled = parts_.tuner != nullptr && parts_.tuner->on_shortage(batch, each);
         if (!handled) shortages_.report(batch, each);

@@ -58,6 +58,7 @@ private:
     [[nodiscard]] Result<StepOutput> train(StepBatch& batch, Timed& timed);
     [[nodiscard]] StepTerms terms_of(StepBatch const& batch) const;
     void make_room(StepBatch const& batch);
+    void empty_cache();
     void enter(protocol::Phase phase);
     [[nodiscard]] Result<void> count_skipped(int step, StepOutput const& output);
     void report(int step, Timed const& timed);

@@ -123,6 +123,7 @@ struct ActivationStore::Index {
     std::unordered_map<Key, std::vector<Entry>> entries;
     std::unordered_set<Key> weights;
     std::shared_ptr<OffloadOrder> order;
+    std::shared_ptr<SideCopies> copies = {};  // of the device, since its first tensor
     std::uint64_t pass_key = 0, tensor_number = 0;
 
     [[nodiscard]] SavedCounts& counts_here() {
@@ -207,7 +208,8 @@ std::shared_ptr<Packed> ActivationStore::Index::pack(at::Tensor const& tensor,
                                                      std::optional<OffloadPlace>& offloaded) {
     if (options.form == StoreForm::int8) return pack_as_int8(tensor);
     if (options.form == StoreForm::offload) {
-        auto values = pack_offload(tensor);
+        if (!copies && !tensor.is_cpu()) copies = std::make_shared<SideCopies>(tensor.device());
+        auto values = pack_offload(tensor, tensor.is_cpu() ? nullptr : copies);
         counts_here().host_bytes += values->host_bytes();
         offloaded = OffloadPlace{order, order->add(values), options.prefetch_tensors};
         return values;
@@ -253,6 +255,10 @@ void ActivationStore::Index::close() {
     entries.clear();
     weights.clear();
     order.reset();
+    if (!copies) return;
+    try {
+        copies->release();
+    } catch (std::exception const&) {}  // the device has failed, as the next operator says
 }
 
 namespace {

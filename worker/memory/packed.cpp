@@ -13,6 +13,7 @@
 #include <cfloat>
 #include <cmath>
 #include <cstdlib>
+#include <exception>
 #include <new>
 #include <utility>
 #include <vector>
@@ -119,16 +120,13 @@ at::Tensor other_memory(std::int64_t count, at::TensorOptions const& options) {
         memory, {count}, [](void* each) { std::free(each); }, options);
 }
 
-class Offloaded final : public OffloadedValues {
+/// On the CPU.
+class OffloadedBeside final : public OffloadedValues {
 public:
-    explicit Offloaded(at::Tensor const& tensor)
+    explicit OffloadedBeside(at::Tensor const& tensor)
         : OffloadedValues(tensor.options(), tensor.numel()),
-          host_(tensor.is_cpu()
-                    ? other_memory(tensor.numel(), tensor.options())
-                    : at::empty({tensor.numel()},
-                                tensor.options().device(at::kCPU).pinned_memory(true))) {
-        auto const rows = value_rows(tensor);
-        host_.as_strided(tensor.sizes(), rows.strides).copy_(tensor, /*non_blocking=*/true);
+          host_(other_memory(tensor.numel(), tensor.options())) {
+        host_.as_strided(tensor.sizes(), value_rows(tensor).strides).copy_(tensor);
     }
     [[nodiscard]] std::int64_t bytes() const override { return 0; }
     [[nodiscard]] std::int64_t host_bytes() const override {
@@ -140,17 +138,54 @@ public:
     }
 
 private:
-    // Not .to(): host memory itself must not be returned if the device is the CPU.
-    at::Tensor copied_back() {
-        at::Tensor values = at::empty({count()}, options());
-        return values.copy_(host_, /*non_blocking=*/true);
-    }
+    // Not .to(): host memory itself must not be returned.
+    at::Tensor copied_back() { return at::empty({count()}, options()).copy_(host_); }
     at::Tensor unpack() override {
         std::lock_guard const lock(ahead_mutex_);
         if (ahead_.defined()) return std::exchange(ahead_, at::Tensor());
         return copied_back();
     }
     at::Tensor host_, ahead_;
+    std::mutex ahead_mutex_;
+};
+
+/// In page-locked memory, which LibTorch's allocator keeps for the next step.
+class OffloadedFromDevice final : public OffloadedValues {
+public:
+    OffloadedFromDevice(at::Tensor const& tensor, std::shared_ptr<SideCopies> copies)
+        : OffloadedValues(tensor.options(), tensor.numel()),
+          copies_(std::move(copies)),
+          host_(
+              at::empty({tensor.numel()}, tensor.options().device(at::kCPU).pinned_memory(true))) {
+        copies_->to_host(host_.as_strided(tensor.sizes(), value_rows(tensor).strides), tensor);
+    }
+    /// The memory of values that nobody asked for is used again only after the copy to it.
+    ~OffloadedFromDevice() override {
+        try {
+            if (ahead_) ahead_->wait();
+        } catch (std::exception const&) {}  // the device has failed, as the next operator says
+    }
+    [[nodiscard]] std::int64_t bytes() const override { return 0; }
+    [[nodiscard]] std::int64_t host_bytes() const override {
+        return static_cast<std::int64_t>(host_.nbytes());
+    }
+    void prefetch() override {
+        std::lock_guard const lock(ahead_mutex_);
+        if (!ahead_) ahead_ = copies_->to_device(host_, options());
+    }
+
+private:
+    at::Tensor unpack() override {
+        std::lock_guard const lock(ahead_mutex_);
+        if (!ahead_) ahead_ = copies_->to_device(host_, options());
+        ahead_->wait();
+        at::Tensor values = std::move(ahead_->values);
+        ahead_.reset();
+        return values;
+    }
+    std::shared_ptr<SideCopies> copies_;
+    at::Tensor host_;
+    std::optional<ArrivingValues> ahead_;
     std::mutex ahead_mutex_;
 };
 
@@ -234,8 +269,10 @@ Int8Packed pack_int8_by_operators(at::Tensor const& tensor) {
         measured, measured};
 }
 
-std::shared_ptr<OffloadedValues> pack_offload(at::Tensor const& tensor) {
-    return std::make_shared<Offloaded>(tensor);
+std::shared_ptr<OffloadedValues> pack_offload(at::Tensor const& tensor,
+                                              std::shared_ptr<SideCopies> copies) {
+    if (copies == nullptr) return std::make_shared<OffloadedBeside>(tensor);
+    return std::make_shared<OffloadedFromDevice>(tensor, std::move(copies));
 }
 
 std::shared_ptr<Packed> pack_function(at::Tensor const& made, std::function<at::Tensor()> make) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "worker/memory/block_codec.hpp"
+#include "worker/memory/side_copies.hpp"
 
 #include <ATen/core/Tensor.h>
 
@@ -60,7 +61,9 @@ public:
     virtual void prefetch() = 0;
     [[nodiscard]] virtual std::int64_t host_bytes() const = 0;
 };
-[[nodiscard]] std::shared_ptr<OffloadedValues> pack_offload(at::Tensor const& tensor);
+/// `copies`: of the tensor's device; nullptr on the CPU.
+[[nodiscard]] std::shared_ptr<OffloadedValues> pack_offload(at::Tensor const& tensor,
+                                                            std::shared_ptr<SideCopies> copies);
 
 /// Values that a function recomputes.
 [[nodiscard]] std::shared_ptr<Packed> pack_function(at::Tensor const& made,

@@ -27,17 +27,15 @@ torch::autograd::Engine& asking_engine() {
     return engine;
 }
 
-void put_in_place() {
-    static bool const done = (torch::autograd::set_default_engine_stub(&asking_engine), true);
-    static_cast<void>(done);
-}
+/// Before main. LibTorch starts threads for its devices once in a process, for the engine of the
+/// first backward pass (Engine::initialize_device_threads_pool); another engine that takes its
+/// place later has none, and no pass on a GPU runs with it.
+[[maybe_unused]] bool const kInPlace =
+    (torch::autograd::set_default_engine_stub(&asking_engine), true);
 
 }  // namespace
 
-SavingScope::SavingScope(SavingPlace* place) {
-    if (place != nullptr) put_in_place();
-    before_ = std::exchange(open_place, place);
-}
+SavingScope::SavingScope(SavingPlace* place) : before_(std::exchange(open_place, place)) {}
 SavingScope::~SavingScope() {
     open_place = before_;
 }

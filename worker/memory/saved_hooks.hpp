@@ -1,6 +1,7 @@
 // The hook where autograd decides how to keep a tensor that a node saves for backward. LibTorch
 // asks its engine; osora's engine forwards to the store that is open on the thread, if any. It is
-// installed once, with the first store (torch/csrc/autograd/engine.h: set_default_engine_stub).
+// the only engine of a program that contains this file (torch/csrc/autograd/engine.h:
+// set_default_engine_stub).
 #pragma once
 
 #include "worker/memory/saved_kind.hpp"

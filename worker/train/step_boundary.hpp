@@ -3,11 +3,11 @@
 
 #include "base/result.hpp"
 #include "worker/memory/out_of_memory.hpp"
+#include "worker/train/torch_failure.hpp"
 
 #include <c10/util/Exception.h>
 
 #include <exception>
-#include <new>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -31,15 +31,12 @@ template <class F>
 [[nodiscard]] std::invoke_result_t<F> at_step_boundary(std::string const& what, F const& f) {
     try {
         return f();
-    } catch (c10::DistError const& error) {
-        return Error{Errc::unreachable, error.what_without_backtrace()};
-    } catch (c10::Error const& error) {
-        std::string const why = error.what_without_backtrace();
-        if (is_out_of_memory(error)) return Error{Errc::out_of_memory, why};
-        return Error{Errc::io, "LibTorch: " + why};
-    } catch (std::bad_alloc const& error) {
-        return Error{Errc::out_of_memory, text_of(error)};
     } catch (std::exception const& error) {
+        if (is_out_of_memory(error)) return Error{Errc::out_of_memory, text_of(error)};
+        if (dynamic_cast<c10::DistError const*>(&error) != nullptr)
+            return Error{Errc::unreachable, text_of(error)};
+        if (dynamic_cast<c10::Error const*>(&error) != nullptr)
+            return Error{Errc::io, std::string(kTorchFailure) + text_of(error)};
         return Error{Errc::io, what + ": " + error.what()};
     }
 }

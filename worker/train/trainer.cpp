@@ -1,6 +1,7 @@
 #include "worker/train/trainer.hpp"
 
 #include "worker/memory/counted_allocator.hpp"
+#include "worker/memory/shortage_text.hpp"
 #include "worker/memory/upload.hpp"
 #include "worker/parallel/flight/flight_recorder.hpp"
 #include "worker/parallel/on_any_rank.hpp"
@@ -158,6 +159,7 @@ Result<void> Trainer::abandon(StepInput const& input, std::int64_t begin, bool b
     if (!sharing_.empty())
         return Error{Errc::out_of_memory, "peers of tp_size, sp_size or pp_size wait in this pass"};
     objective_->parameters().clear_gradients();
+    if (input.on_lack) input.on_lack();
     if (input.on_arrival) input.on_arrival();
     for (; begin < input.samples; begin += input.micro_batch_size) {
         bool const last = begin + input.micro_batch_size >= input.samples;
@@ -214,7 +216,7 @@ Result<Trainer::Passed> Trainer::passes(StepInput const& input, StepLaps& laps) 
             auto const abandoned = abandon(input, begin, began);
             if (!abandoned.has_error()) return Passed{std::move(output), {}};
             if (input.on_shortage) input.on_shortage({*lacked_, size});
-            return Error(abandoned.error()).in(*lacked_);
+            return Error(abandoned.error()).in(in_brief(*lacked_));
         }
         if (pass.forward) continue;
         if (last && input.on_arrival) {
@@ -272,7 +274,8 @@ Result<void> Trainer::shrink(StepInput& input) {
                                    : MemoryShortage{lacked, input.micro_batch_size, 0, false};
     if (input.on_shortage) input.on_shortage(shortage);
     if (shortage.next == 0)
-        return Error{Errc::out_of_memory, lacked_.value_or("another rank ran out of memory")};
+        return Error{Errc::out_of_memory,
+                     in_brief(lacked_.value_or("another rank ran out of memory"))};
     guard_.limit({input.frames, input.height, input.width}, shortage.next);
     if (shortage.recomputes) {
         *recompute = plan::RecomputeChoice::full();
@@ -291,7 +294,7 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
             use_recompute(tried);
             OSORA_TRY(auto output, attempt(tried));
             // Peers have a gradient of all samples, and have made their step.
-            if (lacked_ && !output.skipped) return Error{Errc::out_of_memory, *lacked_};
+            if (lacked_ && !output.skipped) return Error{Errc::out_of_memory, in_brief(*lacked_)};
             OSORA_TRY(bool const for_memory, output.skipped
                                                  ? on_any_rank(group_, lacked_.has_value())
                                                  : Result<bool>(false));

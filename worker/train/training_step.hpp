@@ -37,6 +37,9 @@ struct StepInput {
     std::int64_t global_samples = 1;  // of all ranks
     /// Called when this rank's own compute is done and it begins to wait for the others.
     std::function<void()> on_arrival;
+    /// Called on a rank whose pass did not fit into memory, when the tensors of that pass are gone
+    /// and nothing runs yet: it can give back what its allocator keeps.
+    std::function<void()> on_lack;
     /// Called when passes did not fit into memory on some rank: the step runs again, or is an error
     /// if nothing more can be done.
     std::function<void(MemoryShortage const&)> on_shortage;

@@ -49,6 +49,8 @@ TEST(ExitCode, FollowsTheContract) {
     EXPECT_EQ(exit_code_of({Errc::unreachable, ""}), 10);
     EXPECT_EQ(exit_code_of({Errc::out_of_memory, ""}), 12);
     EXPECT_EQ(exit_code_of({Errc::out_of_space, ""}), 13);
+    EXPECT_EQ(exit_code_of({Errc::io, "read clips.csv: no permission"}), 13);
+    EXPECT_EQ(exit_code_of({Errc::io, "step 3: LibTorch: CUDA error: device-side assert"}), 15);
     EXPECT_EQ(exit_code_of({Errc::invalid_input, ""}), 14);
     EXPECT_EQ(exit_code_of({Errc::cancelled, ""}), 16);
 }

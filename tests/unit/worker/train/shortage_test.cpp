@@ -101,6 +101,7 @@ struct Ran {
     std::vector<MemoryShortage> shortages;
     std::vector<std::string> errors;  // of a step
     std::vector<at::Tensor> pieces;   // weights
+    int lacks = 0;                    // calls of on_lack
     std::int64_t reduced_last = 0;    // collectives of gradients in the last step
 };
 
@@ -120,6 +121,7 @@ std::vector<Ran> run(Course const& course) {
         for (int step = 0; step < course.steps; ++step) {
             StepInput input = input_of(pixels, step, rank, course.layout.ranks);
             input.micro_batch_size = course.layout.micro_batch_size;
+            input.on_lack = [&] { ++ran.lacks; };
             input.on_shortage = [&](auto const& each) { ran.shortages.push_back(each); };
             auto const output = trainer.step(input);
             if (output.has_error()) {
@@ -187,6 +189,8 @@ TEST_P(Shortage, RunsTheStepAgainInSmallerPasses) {
             EXPECT_EQ(shortage.micro_batch_size, 4);
             EXPECT_EQ(shortage.next, 2);
             EXPECT_EQ(shortage.lacked.empty(), rank == 0 && layout.ranks > 1);
+            EXPECT_EQ(got[rank].lacks, shortage.lacked.empty() ? 0 : 1);
+            EXPECT_EQ(small[rank].lacks, 0);
             // Steps that fit have no collective more.
             EXPECT_EQ(got[rank].reduced_last, small[rank].reduced_last);
         }
