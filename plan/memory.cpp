@@ -126,6 +126,7 @@ Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice, OfStage c
                      .lora_rank = query.lora_rank,
                      .exchanges = query.sp_size > 1 && query.sp_kind == SpKind::ulysses,
                      .one_sample = query.micro_batch_size == 1,
+                     .fused = query.fused_kernels && kernels_fit(query.shape, bytes_per_value),
                      .spans = of.spans,
                      .micro_batches = kept_micro_batches(query, of.stage)});
     double const samples = query.micro_batch_size;
@@ -193,7 +194,7 @@ RankMemory memory_of(MemoryQuery const& query, OfStage const& of,
         Pass const exact = pass_of(query, {.recompute = "full", .store = "none"}, of);
         if (exact.total() > pass.total()) pass = exact;
     }
-    memory.activation_bytes = pass.activations;
+    memory.activation_bytes = pass.activations + query.workspace_bytes;
     memory.input_bytes = pass.inputs;
     memory.communication_bytes =
         shards.communication_bytes(bytes, trained, memory.activation_bytes);

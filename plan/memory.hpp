@@ -58,7 +58,13 @@ struct MemoryQuery {
     std::vector<std::string> freeze = {};  // optim.freeze: prefixes of frozen weights
     ActivationChoice activations = {};
     bool offload_frozen = false;  // pp_size is 1
+    bool fused_kernels = false;   // osora's, of GPUs (docs/rfc/034), where the shapes fit them
+    /// What cuBLAS and cuDNN take from the allocator; counted as activations.
+    std::int64_t workspace_bytes = 0;
 };
+/// STDiT3-XL/2 on an H200: measured peaks over the sum of the tensors (docs/rfc/019).
+constexpr std::int64_t kGpuWorkspaceBytes = 190'000'000;
+
 struct RankMemory {
     std::int64_t process_bytes = 0;  // on the device that limits: the GPU, or the host
     std::int64_t parameter_bytes = 0;

@@ -81,7 +81,9 @@ RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
                         .grad_bucket_mib = context.config.parallel.grad_bucket_mib.value_or(25),
                         .freeze = context.config.optim.freeze,
                         .activations = context.activations,
-                        .offload_frozen = context.offload_frozen});
+                        .offload_frozen = context.offload_frozen,
+                        .fused_kernels = context.gpu && context.config.debug.kernels == "fused",
+                        .workspace_bytes = context.gpu ? kGpuWorkspaceBytes : 0});
 }
 
 std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,

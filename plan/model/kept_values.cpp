@@ -20,6 +20,9 @@ struct BlockKeeps {
     double lora_ranks = 0;  // linear layers, each of which keeps lora_rank values a token
     double gradients = 0;   // at the peak of its backward pass
     double output = 0;      // more at that peak if the block was recomputed: its output waits
+    /// Not kept with osora's kernels, nor any `floats`: outputs of norms, of which part is freed if
+    /// attention is recomputed.
+    double fused = 0, fused_attention = 0;
 };
 
 /// Both norms' inputs and outputs 4, inputs of qkv and fc1 2, qkv 3, normalised q and k 2, q and k
@@ -32,7 +35,9 @@ BlockKeeps stdit3_block(ModelShape const& shape) {
             .floats = 2,
             .adapters = 6,
             .lora_ranks = 6,
-            .gradients = 2 + shape.mlp_ratio};
+            .gradients = 2 + shape.mlp_ratio,
+            .fused = 4,
+            .fused_attention = 3};
 }
 
 /// As STDiT3 with one more attention: its norm 1, input 1, qkv 3, q and k 4, result and gate 3.
@@ -43,7 +48,9 @@ BlockKeeps stdit2_block(ModelShape const& shape) {
             .floats = 2 * block.floats,
             .adapters = block.adapters + 4,
             .lora_ranks = block.lora_ranks + 2,
-            .gradients = block.gradients};
+            .gradients = block.gradients,
+            .fused = 2 * block.fused - 1,
+            .fused_attention = 2 * block.fused_attention};
 }
 
 /// Norms 4, inputs of q, k, v and of the MLP 2, q and k 2, normalised 2, joined q, k, v 3, the
@@ -57,7 +64,9 @@ BlockKeeps double_block(ModelShape const& shape, bool one_sample) {
             .adapters = 6,
             .lora_ranks = 6,
             .gradients = 2 + shape.mlp_ratio,
-            .output = 1};
+            .output = 1,
+            .fused = 3,
+            .fused_attention = 1};
 }
 
 /// Norm 2, input 1, q, k, v and the MLP's hidden values 3 + m, normalised q and k 2, turned 2,
@@ -71,7 +80,9 @@ BlockKeeps single_block(ModelShape const& shape) {
             .adapters = 4,
             .lora_ranks = 4,
             .gradients = 4 + shape.mlp_ratio,
-            .output = 1.3};
+            .output = 1.3,
+            .fused = 3,
+            .fused_attention = 2};
 }
 
 /// What ranks that share tokens keep of q, k, v and attention's result before and after they
@@ -103,7 +114,7 @@ AtWork at_work(ModelShape const& shape) {
 BlockKeeps with_one_frame(BlockKeeps block, double attentions) {
     block.all -= 7 * attentions;
     block.attention -= 7 * attentions;
-    block.floats -= 2 * attentions;
+    block.floats = std::max(0.0, block.floats - 2 * attentions);
     block.adapters -= 2 * attentions;
     return block;
 }
@@ -113,25 +124,38 @@ struct Blocks {
     std::int64_t count = 0;
 };
 
+/// What it keeps with the kernels of the query.
+BlockKeeps with_kernels(BlockKeeps block, KeptQuery const& query) {
+    if (!query.fused) return block;
+    block.all -= block.fused;
+    block.attention -= block.fused_attention;
+    block.floats = 0;
+    return block;
+}
+
 /// In the order of a forward pass.
 std::array<Blocks, 2> blocks_of(ModelShape const& shape, KeptQuery const& query) {
-    bool const one_frame = query.one_frame;
+    auto const stdit = [&](BlockKeeps const& block, double attentions) {
+        BlockKeeps const kept = with_kernels(block, query);
+        return Blocks{with_one_frame(kept, query.one_frame ? attentions : 0), shape.blocks()};
+    };
     switch (shape.family) {
         case ModelFamily::stdit3:
-            return {
-                {{with_one_frame(stdit3_block(shape), one_frame ? 0.5 : 0), shape.blocks()}, {}}};
+            return {{stdit(stdit3_block(shape), 0.5), {}}};
         case ModelFamily::stdit2:
-            return {{{with_one_frame(stdit2_block(shape), one_frame ? 1 : 0), shape.blocks()}, {}}};
+            return {{stdit(stdit2_block(shape), 1), {}}};
         case ModelFamily::mmdit:
-            return {{{double_block(shape, query.one_sample), shape.depth},
-                     {single_block(shape), shape.single_depth}}};
+            return {{{with_kernels(double_block(shape, query.one_sample), query), shape.depth},
+                     {with_kernels(single_block(shape), query), shape.single_depth}}};
     }
     return {};
 }
 
 /// Values that a store does not keep, because they can be computed again from the rest: norms and
-/// modulated values 4, GELU m, normalised q and k 2 (worker/memory/saved_kind.hpp).
-double remade_values(ModelShape const& shape, bool attention_recomputed) {
+/// modulated values 4, GELU m, normalised q and k 2 (worker/memory/saved_kind.hpp). Kernels make
+/// modulated values 2 and q and k as attended 2.
+double remade_values(ModelShape const& shape, KeptQuery const& query, bool attention_recomputed) {
+    if (query.fused) return shape.mlp_ratio + (attention_recomputed ? 1 : 4);
     return shape.mlp_ratio + (attention_recomputed ? 2 : 6);
 }
 
@@ -158,7 +182,7 @@ BlockBytes bytes_of(ModelShape const& shape, BlockKeeps const& keeps, KeptQuery 
     // Means, deviations and the sums of exponentials of two attentions, two norms of heads.
     double const rows = 4.0 * (4 + 4 * shape.heads);
     double const short_rows = 4.0 * 4;
-    auto const remade = [&](bool again) { return stores ? remade_values(shape, again) : 0; };
+    auto const remade = [&](bool again) { return stores ? remade_values(shape, query, again) : 0; };
     double const rest = keeps.all - keeps.attention + ranks;
     double const copies = query.exchanges ? exchanged_values(shape) : 0;
     return {.all = (keeps.all + copies + ranks + floats - frozen - remade(false)) * value + rows,
@@ -167,6 +191,14 @@ BlockBytes bytes_of(ModelShape const& shape, BlockKeeps const& keeps, KeptQuery 
 }
 
 }  // namespace
+
+bool kernels_fit(ModelShape const& shape, int bytes_per_value) {
+    constexpr int kBytes = 16, kThreads = 1024, kLanes = 32;
+    int const vector = kBytes / bytes_per_value;
+    std::int64_t const hidden = shape.hidden, dim = hidden / shape.heads;
+    return hidden % vector == 0 && hidden / vector <= kThreads && dim % vector == 0 &&
+           dim / vector <= kLanes;
+}
 
 double kept_values(ModelShape const& shape, KeptQuery const& query) {
     double sum = 0;
@@ -184,7 +216,8 @@ KeptBytes kept_bytes(ModelShape const& shape, KeptQuery const& query) {
     double const value = static_cast<double>(shape.hidden) * query.bytes_per_value;
     AtWork const work = at_work(shape);
     bool const stores = query.activations.store != "none";
-    double const floats = query.bytes_per_value < 4 ? work.floats : 0;
+    bool const apart = query.bytes_per_value < 4 && !query.fused;
+    double const floats = apart ? work.floats : 0;
     double const unpacked = stores ? work.unpacked : 0;
     double const ends = 3 * value;  // the final layer: its input, its norm and that modulated
     // A first block that nothing trained precedes keeps no values for its norm's gradient.

@@ -16,6 +16,7 @@ struct KeptQuery {
     bool one_frame = false;   // of tokens: attention over frames passes its values on
     bool exchanges = false;   // ranks share the tokens of a sample, and exchange them for heads
     bool one_sample = false;  // of a micro-batch: parts of its tensors need no copies
+    bool fused = false;       // norms, gates and rotations are kernels of osora (docs/rfc/034)
     /// Of a pipeline's stage: its blocks (empty: all of them), and the number of micro-batches that
     /// it keeps, virtual stages counted as parts of one.
     std::vector<BlockSpan> spans = {};
@@ -33,6 +34,10 @@ struct KeptBytes {
 
 /// MMDiT: text tokens are tokens too.
 [[nodiscard]] KeptBytes kept_bytes(ModelShape const& shape, KeptQuery const& query);
+
+/// Whether the shapes of a network's blocks fit osora's kernels for GPUs, of which a thread reads
+/// 16 bytes at a time (worker/model/fused).
+[[nodiscard]] bool kernels_fit(ModelShape const& shape, int bytes_per_value);
 
 /// Values of one block, in units of tokens x hidden (the mean over blocks).
 [[nodiscard]] double kept_values(ModelShape const& shape, KeptQuery const& query);

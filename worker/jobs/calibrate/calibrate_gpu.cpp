@@ -6,6 +6,7 @@
 #include "plan/step_time.hpp"
 #include "topology/local_machine.hpp"
 #include "worker/cuda/cuda_module.hpp"
+#include "worker/jobs/job_parts.hpp"
 #include "worker/model/stdit/stdit3.hpp"
 #include "worker/parallel/process_group.hpp"
 #include "worker/train/objective/rectified_flow.hpp"
@@ -157,6 +158,7 @@ std::string gpu_name(Device const& device) {
 
 Result<plan::Calibration> measure_gpu(std::vector<Device> const& devices, GpuWork const& work) {
     Device const& device = devices.front();
+    use_kernels_of(device);
     GpuTimer const timer(device, work);
     plan::Calibration found = plan::nominal_gpu();
     found.measured = true;

@@ -1,7 +1,9 @@
 // Bytes that a pass of each network holds, against those that the planner counts.
+#include "../model/fused/kernels_on_cpu.hpp"
 #include "plan/model/model_cost.hpp"
 #include "small_models.hpp"
 #include "tests/kit/counted_memory.hpp"
+#include "worker/model/fused/fused_ops.hpp"
 #include "worker/model/mmdit/mmdit_config.hpp"
 #include "worker/model/stdit/stdit3_config.hpp"
 
@@ -114,17 +116,16 @@ struct MmditPass : Pass {
     std::int64_t text;
 };
 
+std::unique_ptr<Pass> pass_of(PassCase const& c) {
+    if (std::string(c.arch).starts_with("stdit3")) return std::make_unique<Stdit3Pass>(c);
+    return std::make_unique<MmditPass>(c);
+}
+
 class PredictedMemory : public testing::TestWithParam<PassCase> {};
 
 TEST_P(PredictedMemory, IsThatOfThePass) {
     PassCase const& c = GetParam();
-    bool const stdit3 = std::string(c.arch).starts_with("stdit3");
-    std::unique_ptr<Pass> pass;
-    if (stdit3) {
-        pass = std::make_unique<Stdit3Pass>(c);
-    } else {
-        pass = std::make_unique<MmditPass>(c);
-    }
+    auto const pass = pass_of(c);
     pass->loss().backward();  // fills caches
     pass->parameters().clear_gradients();
     CountedMemory const counted;
@@ -161,6 +162,48 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2, "selective"},
         PassCase{"mmdit-tiny", 192, 4, 2, 32, 4, 2, "none", true},
         PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2, "none", false, 8}));
+
+/// Bytes of the graph of a loss.
+double kept_by(PassCase const& c, FusedKernels const* kernels) {
+    use_fused_kernels(kernels);
+    auto const pass = pass_of(c);
+    pass->loss().backward();  // fills caches
+    CountedMemory const counted;
+    at::Tensor const loss = pass->loss();
+    use_fused_kernels(nullptr);
+    return static_cast<double>(counted.held_bytes());
+}
+
+class KeptWithKernels : public testing::TestWithParam<PassCase> {};
+
+TEST_P(KeptWithKernels, IsLessByWhatThePlanSays) {
+    PassCase const& c = GetParam();
+    auto const predicted = [&c](bool fused) {
+        return static_cast<double>(
+            plan::sample_cost(
+                shape_of(c),
+                {static_cast<int>(c.side), static_cast<int>(c.side), static_cast<int>(c.frames)},
+                {.activations = {.recompute = c.recompute},
+                 .bytes_per_value = c.bf16 ? 2 : 4,
+                 .one_sample = c.samples == 1,
+                 .fused = fused})
+                .saved_bytes);
+    };
+    double const plain = kept_by(c, nullptr), fused = kept_by(c, &kernels_on_cpu());
+    double const less = static_cast<double>(c.samples) * (predicted(false) - predicted(true));
+    EXPECT_NEAR((plain - fused) / plain, less / plain, 0.02) << plain << " " << fused;
+    EXPECT_GT(less / plain, 0.01);
+}
+
+INSTANTIATE_TEST_SUITE_P(Passes, KeptWithKernels,
+                         testing::Values(PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2},
+                                         PassCase{"stdit3-tiny", 192, 4, 3, 32, 8, 2, "none", true},
+                                         PassCase{"stdit3-tiny", 192, 4, 4, 64, 1, 4},
+                                         PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2, "selective"},
+                                         PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2},
+                                         PassCase{"mmdit-tiny", 192, 4, 3, 64, 4, 1},
+                                         PassCase{"mmdit-tiny", 192, 4, 2, 32, 4, 2, "none", true},
+                                         PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2, "selective"}));
 
 }  // namespace
 }  // namespace osora::worker
