@@ -94,7 +94,8 @@ def submitted(asked, folder, device, name):
     done = osora(asked, state, device, "submit", "run.toml", *words)
     if done.returncode not in (0, 3):
         logs = osora(asked, state, device, "logs", "1").stdout
-        return f"exit code {done.returncode}\n{done.stdout[-1200:]}{done.stderr[-1200:]}{logs[-1500:]}", []
+        ends = [text[-1200:] for text in (done.stdout, done.stderr, logs)]
+        return f"exit code {done.returncode}\n{''.join(ends)}", []
     steps = rows_of(asked, state, device,
                     "SELECT step, loss, grad_norm, step_time_s FROM v_step ORDER BY step")
     ranks = rows_of(asked, state, device, "SELECT device FROM v_rank")

@@ -88,10 +88,12 @@ def run_case(asked, folder, name):
     resolution, _, _, frames = BUCKETS[bucket]
     state = folder / name
     state.mkdir()
+    if asked.calibration:
+        shutil.copy(asked.calibration, state / "calibration.json")
     file = state / "run.toml"
     file.write_text(RUN_FILE.format(
-        name="stdit3", depth=asked.depth, cache=folder / "cache", resolution=resolution, frames=frames,
-        micro=micro if micro.isdigit() else '"auto"', steps=asked.steps))
+        name="stdit3", depth=asked.depth, cache=folder / "cache", resolution=resolution,
+        frames=frames, micro=micro if micro.isdigit() else '"auto"', steps=asked.steps))
     words = [word for setting in settings + asked.set for word in ("--set", setting)]
     if micro.isdigit():
         words += ["--set", f"batch.global_batch_size={micro}"]
@@ -99,6 +101,9 @@ def run_case(asked, folder, name):
     if done.returncode not in (0, 3):
         print(f"{name}: exit code {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
         return
+    for line in done.stdout.splitlines():
+        if "micro-batch" in line and " -> " in line:
+            print(f"{name:10} {line}")
     print_case(asked, name, state)
     shutil.rmtree(state)
 
@@ -127,6 +132,7 @@ def main():
     options.add_argument("--cases", default=",".join(CASES))
     options.add_argument("--depth", type=int, default=28, help="pairs of blocks")
     options.add_argument("--steps", type=int, default=12)
+    options.add_argument("--calibration", help="of osora plan calibrate, for the plans")
     options.add_argument("--set", action="append", default=[], metavar="KEY=VALUE",
                          help="for all cases, as osora submit takes it")
     options.add_argument("--raw", action="store_true", help="print rows of the history, too")

@@ -65,8 +65,8 @@ BlockKeeps double_block(ModelShape const& shape, bool one_sample) {
             .lora_ranks = 6,
             .gradients = 2 + shape.mlp_ratio,
             .output = 1,
-            .fused = 3,
-            .fused_attention = 1};
+            .fused = 4,
+            .fused_attention = 2};
 }
 
 /// Norm 2, input 1, q, k, v and the MLP's hidden values 3 + m, normalised q and k 2, turned 2,
@@ -110,10 +110,11 @@ AtWork at_work(ModelShape const& shape) {
 }
 
 /// Without q and k of the attention over frames, which every second attention of STDiT is: 4 of
-/// qkv and its normalised values, 3 of what is attended and the result.
-BlockKeeps with_one_frame(BlockKeeps block, double attentions) {
-    block.all -= 7 * attentions;
-    block.attention -= 7 * attentions;
+/// qkv and its normalised values (with kernels 2), 3 of what is attended and the result.
+BlockKeeps with_one_frame(BlockKeeps block, bool fused, double attentions) {
+    double const values = fused ? 5 : 7;
+    block.all -= values * attentions;
+    block.attention -= values * attentions;
     block.floats = std::max(0.0, block.floats - 2 * attentions);
     block.adapters -= 2 * attentions;
     return block;
@@ -137,7 +138,8 @@ BlockKeeps with_kernels(BlockKeeps block, KeptQuery const& query) {
 std::array<Blocks, 2> blocks_of(ModelShape const& shape, KeptQuery const& query) {
     auto const stdit = [&](BlockKeeps const& block, double attentions) {
         BlockKeeps const kept = with_kernels(block, query);
-        return Blocks{with_one_frame(kept, query.one_frame ? attentions : 0), shape.blocks()};
+        return Blocks{with_one_frame(kept, query.fused, query.one_frame ? attentions : 0),
+                      shape.blocks()};
     };
     switch (shape.family) {
         case ModelFamily::stdit3:
@@ -219,7 +221,8 @@ KeptBytes kept_bytes(ModelShape const& shape, KeptQuery const& query) {
     bool const apart = query.bytes_per_value < 4 && !query.fused;
     double const floats = apart ? work.floats : 0;
     double const unpacked = stores ? work.unpacked : 0;
-    double const ends = 3 * value;  // the final layer: its input, its norm and that modulated
+    // The final layer: its input, its norm (not with kernels) and that modulated.
+    double const ends = (query.fused ? 2 : 3) * value;
     // A first block that nothing trained precedes keeps no values for its norm's gradient.
     double const first = query.lora_rank > 0 && shape.family != ModelFamily::mmdit ? value : 0;
     double peak = 0, until = 0;

@@ -16,9 +16,9 @@ struct TrainSection {
     std::int64_t seed = 1024;
     int log_every = 10;
     bool deterministic = false;
-    bool self_check = false;  // before the first step: one of the layout against one rank
-    AutoOr<std::string> timesteps;              // auto: uniform for STDiT3, logit_normal for MMDiT
-    AutoOr<bool> timestep_shift;                // auto: false for STDiT3, true for MMDiT
+    bool self_check = false;        // before the first step: one of the layout against one rank
+    AutoOr<std::string> timesteps;  // auto: uniform for STDiT3, logit_normal for MMDiT
+    AutoOr<bool> timestep_shift;    // auto: false for STDiT3, true for MMDiT
     std::map<std::string, double> frame_masks;  // strategy (frame_masks.hpp) -> share of samples
 };
 struct DebugSection {
@@ -33,6 +33,7 @@ BOOST_DESCRIBE_STRUCT(TrainSection, (),
                       (steps, seed, log_every, deterministic, self_check, timesteps, timestep_shift,
                        frame_masks))
 BOOST_DESCRIBE_STRUCT(DebugSection, (),
-                      (collectives, bucket_schedule, frame_mask_rule, attention, kernels, memory_guard))
+                      (collectives, bucket_schedule, frame_mask_rule, attention, kernels,
+                       memory_guard))
 
 }  // namespace osora::plan

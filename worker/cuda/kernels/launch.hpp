@@ -2,9 +2,9 @@
 // LibTorch. worker/cuda/fused_kernels.cpp fills them; sizes are checked by worker/model/fused.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstdint>
+
+struct CUstream_st;  // a cudaStream_t points to it
 
 namespace osora::worker::kernels {
 
@@ -74,11 +74,11 @@ struct HeadNormBackward {
     Heads heads;
 };
 
-void launch(Modulate const& what, Number number, cudaStream_t stream);
-void launch(ModulateBackward const& what, Number number, cudaStream_t stream);
-void launch(Gate const& what, Number number, cudaStream_t stream);
-void launch(GateBackward const& what, Number number, cudaStream_t stream);
-void launch(HeadNorm const& what, Number number, cudaStream_t stream);
-void launch(HeadNormBackward const& what, Number number, cudaStream_t stream);
+void launch(Modulate const& what, Number number, CUstream_st* stream);
+void launch(ModulateBackward const& what, Number number, CUstream_st* stream);
+void launch(Gate const& what, Number number, CUstream_st* stream);
+void launch(GateBackward const& what, Number number, CUstream_st* stream);
+void launch(HeadNorm const& what, Number number, CUstream_st* stream);
+void launch(HeadNormBackward const& what, Number number, CUstream_st* stream);
 
 }  // namespace osora::worker::kernels
