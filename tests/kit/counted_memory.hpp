@@ -15,6 +15,7 @@ public:
     /// The most bytes held at once since the object was made; what was freed before does not count.
     [[nodiscard]] std::int64_t peak_bytes() const { return counter_->peak; }
     [[nodiscard]] std::int64_t held_bytes() const { return counter_->held; }
+
 private:
     struct Counter : c10::MemoryReportingInfoBase {
         void reportMemoryUsage(void*, std::int64_t bytes, std::size_t, std::size_t,
