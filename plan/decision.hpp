@@ -20,10 +20,11 @@ struct BucketPlan {
     int grad_accum_steps = 1;
     int global_batch_size = 1;    // micro_batch_size * grad_accum_steps * dp_size
     double gflop_per_sample = 0;  // forward and backward
-    double step_time_s = 0;       // predicted
-    double peak_memory_gib = 0;   // predicted, of one rank's tensors
-    double compute_s = 0;         // predicted: forward and backward of all micro-batches
-    double optimizer_s = 0;       // predicted
+    double tokens_per_sample = 0;
+    double step_time_s = 0;      // predicted
+    double peak_memory_gib = 0;  // predicted, of one rank's tensors
+    double compute_s = 0;        // predicted: forward and backward of all micro-batches
+    double optimizer_s = 0;      // predicted
 };
 struct LayoutPlan {
     int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1;
@@ -108,8 +109,8 @@ struct PlanDecision {
 
 BOOST_DESCRIBE_STRUCT(BucketPlan, (),
                       (resolution, num_frames, height, width, micro_batch_size, grad_accum_steps,
-                       global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib, compute_s,
-                       optimizer_s))
+                       global_batch_size, gflop_per_sample, tokens_per_sample, step_time_s,
+                       peak_memory_gib, compute_s, optimizer_s))
 BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
                       (tp_size, pp_size, sp_size, dp_size, virtual_stages, run_ends, sp_kind,
                        zero_stage, shard_size, recompute, activation_store, offload_frozen,

@@ -63,7 +63,7 @@ CASES = {
                                    "eval.samples=8"], 1e-3),
     "progressive": ("stdit3-tiny", ["tune.progressive=true", "train.steps=20"], 1e-3),
     "unfused": ("stdit3-tiny", ["debug.attention=unfused"], 1e-3),
-    "capped": ("stdit3-tiny", ["memory.rank_memory_gib=1"], 1e-3),
+    "capped": ("stdit3-tiny", ["memory.rank_memory_gib=2"], 1e-3),
 }
 
 

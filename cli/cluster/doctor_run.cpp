@@ -76,7 +76,7 @@ void add_versions(doctor::NodeEvidence& node, std::map<std::string, std::string>
         auto const found = facts.find(fact);
         if (found != facts.end() && !found->second.empty()) node.versions[name] = found->second;
     }
-    // The library that a rank has loaded: "cuda:0, NCCL 2.28.9".
+    // The library that a rank has loaded: "cuda:0, NVIDIA H200, NCCL 2.28.9".
     constexpr std::string_view kLoaded = ", NCCL ";
     auto const device = facts.find("device");
     auto const at = device == facts.end() ? std::string::npos : device->second.find(kLoaded);

@@ -2,6 +2,7 @@
 #include "base/text/printable.hpp"
 #include "cli/report/report_render.hpp"
 #include "cli/report/trend_text.hpp"
+#include "cli/report/work_rate.hpp"
 #include "protocol/json.hpp"
 
 namespace osora::cli {
@@ -61,6 +62,15 @@ json::object measured_object(Measured const& m) {
             {"loss_last", to_json(m.loss_last)},
             {"peak_rss_bytes", m.rss_bytes},
             {"peak_allocated_bytes", m.peak_allocated_bytes}};
+}
+
+json::object measured_object(RunReport const& report) {
+    auto object = measured_object(report.measured);
+    Utilisation const used = utilisation_of(report);
+    object["flop_per_s_rank"] = to_json(used.flop_per_s);
+    object["mfu"] = to_json(used.mfu);
+    object["tokens_per_s"] = to_json(report.work.tokens_per_s);
+    return object;
 }
 
 json::value plan_value(std::optional<db::PlanRecord> const& plan) {
@@ -237,7 +247,7 @@ std::string report_json(RunReport const& report) {
         {"commit", report.commit},
         {"wall_s", to_json(report.wall_s)},
         {"plan", plan_value(report.run.plan)},
-        {"measured", measured_object(report.measured)},
+        {"measured", measured_object(report)},
         {"compared", json::object{{"step_s", compared_object(report.step_s)},
                                   {"samples_per_s", compared_object(report.samples_per_s)},
                                   {"peak_memory_gib", compared_object(report.memory_gib)},

@@ -4,6 +4,7 @@
 #include "base/text/units.hpp"
 #include "cli/report/report_phrases.hpp"
 #include "cli/report/report_tables.hpp"
+#include "cli/report/work_rate.hpp"
 
 #include <fmt/format.h>
 
@@ -75,6 +76,7 @@ void add_speed(RunReport const& report, Paragraphs& to) {
                   {fmt::format("{} {}/step (median ± MAD of {}; {} of warm-up left out)", spread,
                                unit.name, counted(m.steps_used, "step"), m.warmup_steps),
                    three_digits(m.samples_per_s) + " samples/s"}});
+    if (auto work = work_line(report); !work.empty()) to.back().lines.push_back(std::move(work));
     if (std::isnan(report.step_s.predicted)) return;
     double const error = report.run.plan->predicted.step_time_error;
     std::string line =

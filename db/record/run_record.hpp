@@ -53,7 +53,8 @@ struct PlannedBucket {
     std::string resolution;
     int num_frames = 1, height = 0, width = 0;
     int micro_batch_size = 1, grad_accum_steps = 1, global_batch_size = 1;
-    double gflop_per_sample = kUnknown, step_time_s = kUnknown, peak_memory_gib = kUnknown;
+    double gflop_per_sample = kUnknown, tokens_per_sample = kUnknown;
+    double step_time_s = kUnknown, peak_memory_gib = kUnknown;
 
     /// The form that workers use in StepMetrics::bucket: "64x96x8", height x width x frames.
     [[nodiscard]] std::string label() const;
@@ -84,7 +85,8 @@ struct PlanRecord {
 };
 BOOST_DESCRIBE_STRUCT(PlannedBucket, (),
                       (resolution, num_frames, height, width, micro_batch_size, grad_accum_steps,
-                       global_batch_size, gflop_per_sample, step_time_s, peak_memory_gib))
+                       global_batch_size, gflop_per_sample, tokens_per_sample, step_time_s,
+                       peak_memory_gib))
 BOOST_DESCRIBE_STRUCT(PlannedLayout, (),
                       (tp_size, pp_size, sp_size, dp_size, zero_stage, shard_size, sp_kind,
                        recompute, activation_store, num_workers, threads_per_rank, buckets))

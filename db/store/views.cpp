@@ -74,7 +74,7 @@ CREATE VIEW v_bucket AS SELECT
   r.number AS run, r.uuid, b.bucket, p.resolution, p.num_frames, p.micro_batch_size,
   p.grad_accum_steps, p.global_batch_size, b.steps, b.samples_per_step,
   b.step_s_median AS step_s, b.step_s_mad, p.step_time_s AS predicted_step_s,
-  p.gflop_per_sample, p.peak_memory_gib AS predicted_peak_memory_gib
+  p.gflop_per_sample, p.tokens_per_sample, p.peak_memory_gib AS predicted_peak_memory_gib
 FROM measured_bucket b JOIN run r USING(run_id) LEFT JOIN plan_bucket p ON p.run_id=b.run_id
   AND b.bucket=p.height||'x'||p.width||'x'||p.num_frames;
 )sql";

@@ -21,6 +21,12 @@ int device_count() {
     return c10::cuda::device_count();
 }
 
+std::string device_name(int device) {
+    cudaDeviceProp properties{};
+    C10_CUDA_CHECK(cudaGetDeviceProperties(&properties, device));
+    return properties.name;
+}
+
 void use_device(int device) {
     c10::cuda::set_device(static_cast<c10::DeviceIndex>(device));
 }
@@ -79,11 +85,16 @@ int nccl_version() {
 }  // namespace osora::worker
 
 extern "C" osora::worker::CudaModule const* osora_cuda_module() {
-    static osora::worker::CudaModule const module{
-        osora::worker::kCudaModuleVersion, osora::worker::nccl_version(),
-        &osora::worker::device_count,      &osora::worker::use_device,
-        &osora::worker::synchronize,       &osora::worker::memory,
-        &osora::worker::reset_peak,        &osora::worker::empty_cache,
-        &osora::worker::make_nccl_group,   &osora::worker::fused_cuda_kernels()};
+    static osora::worker::CudaModule const module{osora::worker::kCudaModuleVersion,
+                                                  osora::worker::nccl_version(),
+                                                  &osora::worker::device_count,
+                                                  &osora::worker::device_name,
+                                                  &osora::worker::use_device,
+                                                  &osora::worker::synchronize,
+                                                  &osora::worker::memory,
+                                                  &osora::worker::reset_peak,
+                                                  &osora::worker::empty_cache,
+                                                  &osora::worker::make_nccl_group,
+                                                  &osora::worker::fused_cuda_kernels()};
     return &module;
 }

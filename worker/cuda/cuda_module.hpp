@@ -5,6 +5,7 @@
 #include <c10/util/intrusive_ptr.h>
 
 #include <cstdint>
+#include <string>
 
 namespace c10d {
 class Backend;
@@ -37,6 +38,7 @@ struct CudaModule {
     int version = kCudaModuleVersion;
     int nccl_version = 0;  // in NCCL's encoding: 22809
     int (*device_count)() = nullptr;
+    std::string (*device_name)(int device) = nullptr;  // "NVIDIA H200"
     void (*use_device)(int device) = nullptr;
     void (*synchronize)(int device) = nullptr;  // this thread's stream of the device
     CudaMemory (*memory)(int device) = nullptr;

@@ -76,8 +76,8 @@ void Device::reset_peak() const {
 std::string Device::description() const {
     if (!is_gpu()) return "cpu";
     int const nccl = cuda_->nccl_version;
-    return fmt::format("cuda:{}, NCCL {}.{}.{}", index_, nccl / 10000, nccl / 100 % 100,
-                       nccl % 100);
+    return fmt::format("cuda:{}, {}, NCCL {}.{}.{}", index_, cuda_->device_name(index_),
+                       nccl / 10000, nccl / 100 % 100, nccl % 100);
 }
 
 }  // namespace osora::worker

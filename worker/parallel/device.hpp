@@ -38,7 +38,7 @@ public:
     [[nodiscard]] CacheState cache() const;
     [[nodiscard]] std::int64_t alloc_retries() const;  // since the start; 0 on the CPU
     void empty_cache() const;                          // nothing on the CPU
-    [[nodiscard]] std::string description() const;     // "cpu", "cuda:3, NCCL 2.28.9"
+    [[nodiscard]] std::string description() const;     // "cpu", "cuda:3, NVIDIA H200, NCCL 2.28.9"
 
     [[nodiscard]] CudaModule const* module() const { return cuda_; }
     [[nodiscard]] int index() const { return index_; }

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -77,6 +79,46 @@ std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& mea
         rows.push_back(std::move(row));
     }
     return rows;
+}
+
+struct SampleWork {
+    double gflop = kUnknown, tokens = kUnknown;
+};
+
+/// Of a sample of the shape `label`, "64x96x8". A plan counts the most common shape of a bucket;
+/// others of the bucket have as many frames and about as many pixels.
+SampleWork sample_work(std::vector<PlannedBucket> const& planned, std::string const& label) {
+    int height = 0, width = 0, frames = 0;
+    if (std::sscanf(label.c_str(), "%dx%dx%d", &height, &width, &frames) != 3) return {};
+    double const pixels = static_cast<double>(height) * width;
+    SampleWork found;
+    double nearest = std::numeric_limits<double>::infinity();
+    for (PlannedBucket const& each : planned) {
+        double const ratio = pixels / (static_cast<double>(each.height) * each.width);
+        double const distance = std::abs(std::log(ratio));
+        if (each.num_frames != frames || !(distance < nearest)) continue;
+        nearest = distance;
+        found = {ratio * each.gflop_per_sample, ratio * each.tokens_per_sample};
+    }
+    return found;
+}
+
+WorkRate work_rate(RunHistory const& history, Measured const& measured) {
+    // A rehearsal only waits as long as the model would have computed.
+    bool const computes = history.summary.run.job == "train";
+    if (!computes || !history.summary.plan || measured.buckets.empty()) return {};
+    double flop = 0, tokens = 0, seconds = 0;
+    for (auto const& bucket : measured.buckets) {
+        if (bucket.steps == 0) continue;
+        auto const work = sample_work(history.summary.plan->chosen.buckets, bucket.bucket);
+        double const samples = bucket.steps * bucket.samples_per_step;
+        flop += samples * work.gflop * 1e9;
+        tokens += samples * work.tokens;
+        seconds += bucket.steps * bucket.step_s_median;
+    }
+    // A plan has 0 where osora does not count a job's operations.
+    auto const rate = [seconds](double sum) { return sum > 0 ? sum / seconds : kUnknown; };
+    return {.flop_per_s = rate(flop), .tokens_per_s = rate(tokens)};
 }
 
 std::vector<CollectiveRow> collectives_of(std::vector<CollectiveTotal> const& totals) {
@@ -250,6 +292,7 @@ RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
     auto const& run = report.run.run;
     report.state = state_of(run, liveness);
     report.commit = value_or_empty(history.software, "osora.commit");
+    report.precision = value_or_empty(history.config, "optim.precision");
     auto const until = run.ended_us ? run.ended_us : run.last_us;
     if (until && run.submitted_us) {
         report.wall_s = std::max(0.0, static_cast<double>(*until - *run.submitted_us) / 1e6);
@@ -263,6 +306,7 @@ RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
     report.straggler = figures.straggler;
     report.rank_work = figures.rank_work;
     report.buckets = buckets_of(history, report.measured);
+    report.work = work_rate(history, report.measured);
     report.stages = stage_rows(history.events, history.steps);
     report.collectives = collectives_of(history.collectives);
     report.relaunches = relaunches_of(history.events);

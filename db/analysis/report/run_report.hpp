@@ -45,6 +45,11 @@ struct CollectiveRow {
     double seconds = kUnknown, exposed_s = kUnknown;  // in progress; waited for
     double algbw_gbps = kUnknown;                     // bytes over seconds
 };
+/// Of all ranks together, at the buckets' median step times; unknown without a plan's counts.
+struct WorkRate {
+    double flop_per_s = kUnknown;  // the model's forward and backward; recomputing does not count
+    double tokens_per_s = kUnknown;
+};
 struct CheckpointSummary {
     int count = 0, last_step = 0;
     double median_s = kUnknown;
@@ -66,6 +71,7 @@ struct RunReport {
     RunSummary run;
     RunState state;
     std::string commit;        // of osora; "" = unknown
+    std::string precision;     // optim.precision as in the run file; "" or "auto": of the device
     double wall_s = kUnknown;  // from submission to the end (or the last record)
     Measured measured;
     Compared step_s, samples_per_s, memory_gib;  // memory: peak of a rank
@@ -74,6 +80,7 @@ struct RunReport {
                                     // own error
     std::vector<PhaseRow> phases;
     std::vector<BucketRow> buckets;
+    WorkRate work;
     std::vector<StageRow> stages;            // none: a run without [[stage]]
     std::vector<CollectiveRow> collectives;  // by class, most exposed first
     std::vector<Relaunch> relaunches;

@@ -65,13 +65,18 @@ private:
     }
 
     json::value bucket(int frames, int batch, double step_s) const {
-        return json::value{{"resolution", "64"},
-                           {"num_frames", frames},
-                           {"height", 64},
-                           {"width", 64},
-                           {"micro_batch_size", std::max(1, batch / ranks_)},
-                           {"global_batch_size", batch},
-                           {"step_time_s", step_s}};
+        json::object made{{"resolution", "64"},
+                          {"num_frames", frames},
+                          {"height", 64},
+                          {"width", 64},
+                          {"micro_batch_size", std::max(1, batch / ranks_)},
+                          {"global_batch_size", batch},
+                          {"step_time_s", step_s}};
+        if (run_.gflop_per_pixel > 0) {
+            made["gflop_per_sample"] = run_.gflop_per_pixel * frames * 64 * 64;
+            made["tokens_per_sample"] = 16 * frames;
+        }
+        return made;
     }
 
     static json::value batch(int size, double exposed, double scale) {
@@ -134,7 +139,7 @@ private:
                                  rank,
                                  300 + rank,
                                  start_step,
-                                 {{"device", "cpu"}}});
+                                 {{"device", run_.device}}});
         }
     }
 

@@ -20,6 +20,8 @@ struct DemoRun {
     std::string arch = "stdit3-tiny";
     int nodes = 1, ranks_per_node = 1;
     int threads = 1, loaders = 1, cpus = 4;
+    double gflop_per_pixel = 0;  // of a frame's; 0: the plan does not say
+    std::string device = "cpu";
     int steps = 120;
     std::vector<int> global_batch{16, 4};  // of the image bucket, of the video bucket
     double image_s = 0.3, video_s = 0.5;   // every third step is an image step

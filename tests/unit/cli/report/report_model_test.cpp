@@ -58,6 +58,25 @@ TEST(RunReportTest, SplitsTheStep) {
     EXPECT_NEAR(sum, 1, 1e-9);
 }
 
+// Image steps: 16 samples of 0.5 x 4,096 GFLOP and 16 tokens; video steps: 4 of 8 times as much.
+TEST(RunReportTest, SaysHowMuchOfTheGpuIsUsed) {
+    auto const report = report_of(
+        {.number = 41, .gflop_per_pixel = 0.5, .device = "cuda:0, NVIDIA H200, NCCL 2.28.9"});
+    double const seconds = 33 * 0.3 + 67 * 0.5, images = 33 * 16 + 67 * 4 * 8;
+    EXPECT_NEAR(report.work.flop_per_s, 2048e9 * images / seconds, 1e6);
+    EXPECT_NEAR(report.work.tokens_per_s, 16 * images / seconds, 1e-6);
+    // 126 of 989 TFLOP/s.
+    EXPECT_THAT(render(report, ReportFormat::text), HasSubstr("126 TFLOP/s a rank · MFU 12.7 %"));
+    EXPECT_THAT(render(report, ReportFormat::text), HasSubstr("985 tokens/s"));
+    EXPECT_THAT(render(report, ReportFormat::json), HasSubstr("\"mfu\":1.27"));
+
+    auto const on_cpu = report_of({.number = 41, .gflop_per_pixel = 0.5});
+    EXPECT_THAT(render(on_cpu, ReportFormat::text), HasSubstr("126 TFLOP/s a rank · 985 tokens/s"));
+    EXPECT_THAT(render(on_cpu, ReportFormat::json), HasSubstr("\"mfu\":null"));
+    auto const unknown = report_of({.number = 41, .device = "cuda:0, NCCL 2.28.9"});
+    EXPECT_EQ(render(unknown, ReportFormat::text).find("FLOP/s"), std::string::npos);
+}
+
 TEST(RunReportTest, NamesBucketsAsThePlanDoes) {
     auto const report = report_of({.number = 41});
     ASSERT_EQ(report.buckets.size(), 2u);

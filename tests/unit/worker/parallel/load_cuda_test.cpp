@@ -53,6 +53,7 @@ TEST(Device, TakesTheGpuOfItsLocalRank) {
                           .alloc_retries = 4};
     };
     module.empty_cache = [](int device) { emptied = device; };
+    module.device_name = [](int) -> std::string { return "NVIDIA H200"; };
     Device const device(module, 3);
     EXPECT_EQ(device.cache().reserved_bytes, 90);
     device.empty_cache();
@@ -62,7 +63,7 @@ TEST(Device, TakesTheGpuOfItsLocalRank) {
     EXPECT_TRUE(device.is_gpu());
     EXPECT_EQ(device.torch(), c10::Device(c10::kCUDA, 3));
     EXPECT_EQ(device.peak_allocated_bytes(), 103);
-    EXPECT_EQ(device.description(), "cuda:3, NCCL 2.28.9");
+    EXPECT_EQ(device.description(), "cuda:3, NVIDIA H200, NCCL 2.28.9");
 }
 
 TEST_F(LoadCuda, AGpuWithoutTheModuleIsAnErrorThatSaysWhatToDo) {
