@@ -129,6 +129,7 @@ TEST_F(Views, AreRecreatedByAMigration) {
             "ALTER TABLE plan DROP COLUMN sp_kind;"
             "ALTER TABLE plan DROP COLUMN rank_wait_s;"
             "ALTER TABLE plan DROP COLUMN rank_balance;"
+            "ALTER TABLE plan_bucket DROP COLUMN tokens_per_sample;"
             "DROP TABLE plan_batch;"
             "CREATE VIEW v_gone AS SELECT epoch FROM step;"
             "PRAGMA user_version=8");
