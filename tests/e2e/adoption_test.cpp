@@ -48,6 +48,8 @@ protected:
     }
     /// The steps in the journal: each rank once in each, without a gap.
     void expect_every_step_once() const {
+        // Read first: the run goes on, and rows of steps follow the steps.
+        auto const matrices = events<RankMatrix>();
         std::map<int, int> ranks;  // by step
         std::map<int, int> reported{{0, 0}, {1, 0}};
         for (auto const& each : events<MergedSteps>()) {
@@ -64,11 +66,12 @@ protected:
             EXPECT_EQ(step, next++);
             EXPECT_EQ(count, (step < reported[0] ? 2 : 0) + (step < reported[1] ? 2 : 0)) << step;
         }
-        for (int const node : {0, 1}) expect_every_row_once(node, next);
+        for (int const node : {0, 1}) expect_every_row_once(matrices, node, next);
     }
-    void expect_every_row_once(int node, int steps) const {
+    static void expect_every_row_once(std::vector<RankMatrix> const& matrices, int node,
+                                      int steps) {
         int row = 0;
-        for (auto const& matrix : events<RankMatrix>()) {
+        for (auto const& matrix : matrices) {
             if (matrix.node != node) continue;
             EXPECT_EQ(matrix.step0, row) << "node " << node;
             row = matrix.step0 + matrix.steps;
