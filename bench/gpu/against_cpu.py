@@ -10,9 +10,11 @@ import concurrent.futures
 import json
 import os
 import pathlib
-import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import osora_command  # noqa: E402
 
 TRAIN = """[run]
 name = "check"
@@ -68,17 +70,7 @@ CASES = {
 
 
 def osora(asked, state, device, *words):
-    environment = {**os.environ, "OSORA_STATE_DIR": str(state), "HOME": str(state)}
-    if device == "cpu":
-        environment["CUDA_VISIBLE_DEVICES"] = ""
-    return subprocess.run([asked.osora, *words], env=environment, text=True, cwd=state,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-
-
-def rows_of(asked, state, device, query):
-    answer = json.loads(osora(asked, state, device, "history", "sql", query, "--format",
-                              "json").stdout)
-    return [dict(zip(answer["columns"], row)) for row in answer["rows"]]
+    return osora_command.run(asked.osora, state, *words, gpu=device == "gpu")
 
 
 def submitted(asked, folder, device, name):
@@ -96,9 +88,9 @@ def submitted(asked, folder, device, name):
         logs = osora(asked, state, device, "logs", "1").stdout
         ends = [text[-1200:] for text in (done.stdout, done.stderr, logs)]
         return f"exit code {done.returncode}\n{''.join(ends)}", []
-    steps = rows_of(asked, state, device,
-                    "SELECT step, loss, grad_norm, step_time_s FROM v_step ORDER BY step")
-    ranks = rows_of(asked, state, device, "SELECT device FROM v_rank")
+    steps = osora_command.rows(
+        asked.osora, state, "SELECT step, loss, grad_norm, step_time_s FROM v_step ORDER BY step")
+    ranks = osora_command.rows(asked.osora, state, "SELECT device FROM v_rank")
     return "" if ranks and ranks[0]["device"].startswith(
         "cuda" if device == "gpu" else "cpu") else f"it ran on {ranks}", steps
 

@@ -7,15 +7,16 @@ beside the plan's. --depth shortens the network; MFU counts what is there. Needs
 """
 import argparse
 import json
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import random_cache  # noqa: E402
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import osora_command  # noqa: E402
 
 # Dense bf16, of the data sheets, FLOP/s.
 RATES = {"h100": 989.4e12, "h200": 989.4e12, "a100": 312e12}
@@ -69,27 +70,14 @@ every = 0
 """
 
 
-def osora(program, state, *words):
-    environment = {**os.environ, "OSORA_STATE_DIR": str(state)}
-    return subprocess.run([program, *words], env=environment, text=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, check=False)
-
-
-def rows_of(program, state, query):
-    done = osora(program, state, "history", "sql", query, "--format", "json")
-    if done.returncode != 0:
-        sys.exit(done.stderr)
-    answer = json.loads(done.stdout)
-    return [dict(zip(answer["columns"], row)) for row in answer["rows"]]
-
-
 def run_case(asked, folder, name):
     bucket, micro, settings = CASES[name]
     resolution, _, _, frames = BUCKETS[bucket]
     state = folder / name
     state.mkdir()
     if asked.calibration:
-        shutil.copy(asked.calibration, state / "calibration.json")
+        (state / "state").mkdir(mode=0o700)
+        shutil.copy(asked.calibration, state / "state/calibration.json")
     file = state / "run.toml"
     file.write_text(RUN_FILE.format(
         name="stdit3", depth=asked.depth, cache=folder / "cache", resolution=resolution,
@@ -97,7 +85,7 @@ def run_case(asked, folder, name):
     words = [word for setting in settings + asked.set for word in ("--set", setting)]
     if micro.isdigit():
         words += ["--set", f"batch.global_batch_size={micro}"]
-    done = osora(asked.osora, state, "submit", str(file), *words)
+    done = osora_command.run(asked.osora, state, "submit", str(file), *words, gpu=True)
     if done.returncode not in (0, 3):
         print(f"{name}: exit code {done.returncode}\n{done.stdout[-1500:]}{done.stderr[-1500:]}")
         return
@@ -110,9 +98,9 @@ def run_case(asked, folder, name):
 
 def print_case(asked, name, state):
     # A bucket's GFLOP are those of one forward and backward pass of a sample.
-    found = rows_of(asked.osora, state, "SELECT * FROM v_bucket")[0]
-    steps = rows_of(asked.osora, state, "SELECT * FROM v_step ORDER BY step")
-    run = rows_of(asked.osora, state, "SELECT * FROM v_run")[0]
+    found = osora_command.rows(asked.osora, state, "SELECT * FROM v_bucket")[0]
+    steps = osora_command.rows(asked.osora, state, "SELECT * FROM v_step ORDER BY step")
+    run = osora_command.rows(asked.osora, state, "SELECT * FROM v_run")[0]
     if asked.raw:
         print(json.dumps({"bucket": found, "run": run, "steps": steps}))
     seconds, peak = found["step_s"], max(each["peak_allocated_max_bytes"] for each in steps)
@@ -138,6 +126,7 @@ def main():
     options.add_argument("--raw", action="store_true", help="print rows of the history, too")
     options.add_argument("--folder", default="/dev/shm", help="for caches and checkpoints")
     asked = options.parse_args()
+    asked.osora = str(pathlib.Path(asked.osora).resolve())
     asked.rate = RATES[asked.gpu]
     names = asked.cases.split(",")
     unknown = [name for name in names if name not in CASES]

@@ -64,25 +64,13 @@ void start(GateBackward const& what, cudaStream_t stream) {
     gate_backward<T><<<blocks, (vectors + 31) / 32 * 32, 0, stream>>>(what);
 }
 
-template <typename What>
-void start_for(What const& what, Number number, cudaStream_t stream) {
-    switch (number) {
-        case Number::bf16:
-            return start<__nv_bfloat16>(what, stream);
-        case Number::fp16:
-            return start<__half>(what, stream);
-        case Number::fp32:
-            return start<float>(what, stream);
-    }
-}
-
 }  // namespace
 
 void launch(Gate const& what, Number number, cudaStream_t stream) {
-    start_for(what, number, stream);
+    with_type(number, [&](auto type) { start<decltype(type)>(what, stream); });
 }
 void launch(GateBackward const& what, Number number, cudaStream_t stream) {
-    start_for(what, number, stream);
+    with_type(number, [&](auto type) { start<decltype(type)>(what, stream); });
 }
 
 }  // namespace osora::worker::kernels

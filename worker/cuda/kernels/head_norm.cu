@@ -141,25 +141,13 @@ void start(HeadNormBackward const& what, cudaStream_t stream) {
     head_norm_backward<T><<<blocks, kThreads, bytes, stream>>>(what, lanes);
 }
 
-template <typename What>
-void start_for(What const& what, Number number, cudaStream_t stream) {
-    switch (number) {
-        case Number::bf16:
-            return start<__nv_bfloat16>(what, stream);
-        case Number::fp16:
-            return start<__half>(what, stream);
-        case Number::fp32:
-            return start<float>(what, stream);
-    }
-}
-
 }  // namespace
 
 void launch(HeadNorm const& what, Number number, cudaStream_t stream) {
-    start_for(what, number, stream);
+    with_type(number, [&](auto type) { start<decltype(type)>(what, stream); });
 }
 void launch(HeadNormBackward const& what, Number number, cudaStream_t stream) {
-    start_for(what, number, stream);
+    with_type(number, [&](auto type) { start<decltype(type)>(what, stream); });
 }
 
 }  // namespace osora::worker::kernels

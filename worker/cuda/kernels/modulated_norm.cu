@@ -110,25 +110,13 @@ void start(ModulateBackward const& what, cudaStream_t stream) {
     modulate_backward<T><<<blocks, threads<T>(what.rows), 0, stream>>>(what);
 }
 
-template <typename What>
-void start_for(What const& what, Number number, cudaStream_t stream) {
-    switch (number) {
-        case Number::bf16:
-            return start<__nv_bfloat16>(what, stream);
-        case Number::fp16:
-            return start<__half>(what, stream);
-        case Number::fp32:
-            return start<float>(what, stream);
-    }
-}
-
 }  // namespace
 
 void launch(Modulate const& what, Number number, cudaStream_t stream) {
-    start_for(what, number, stream);
+    with_type(number, [&](auto type) { start<decltype(type)>(what, stream); });
 }
 void launch(ModulateBackward const& what, Number number, cudaStream_t stream) {
-    start_for(what, number, stream);
+    with_type(number, [&](auto type) { start<decltype(type)>(what, stream); });
 }
 
 }  // namespace osora::worker::kernels

@@ -32,6 +32,16 @@ __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
     return __float2bfloat16_rn(x);
 }
 
+/// Calls `start` with a value of the type of the numbers.
+template <typename F>
+void with_type(Number number, F const& start) {
+    switch (number) {
+        case Number::bf16: return start(__nv_bfloat16{});
+        case Number::fp16: return start(__half{});
+        case Number::fp32: return start(float{});
+    }
+}
+
 template <typename T>
 struct alignas(16) Packed {
     static constexpr int kCount = 16 / sizeof(T);

@@ -4,7 +4,6 @@
 #include "base/host_name.hpp"
 #include "plan/model/model_cost.hpp"
 #include "plan/step_time.hpp"
-#include "topology/local_machine.hpp"
 #include "worker/cuda/cuda_module.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/model/stdit/stdit3.hpp"
@@ -150,12 +149,6 @@ Result<plan::AllReduceFit> pair_fit(std::vector<Device> const& devices, GpuWork 
     return plan::AllReduceFit{.ranks = 2, .a_s = times.first, .b_s_per_byte = slope};
 }
 
-std::string gpu_name(Device const& device) {
-    auto const gpus = topology::read_local_machine().gpus;
-    auto const index = static_cast<std::size_t>(device.index());
-    return index < gpus.size() ? gpus[index].name : "GPU";
-}
-
 Result<plan::Calibration> measure_gpu(std::vector<Device> const& devices, GpuWork const& work) {
     Device const& device = devices.front();
     use_kernels_of(device);
@@ -163,7 +156,7 @@ Result<plan::Calibration> measure_gpu(std::vector<Device> const& devices, GpuWor
     plan::Calibration found = plan::nominal_gpu();
     found.measured = true;
     found.machine = host_name();
-    found.processor = gpu_name(device);
+    found.processor = device.is_gpu() ? device.module()->device_name(device.index()) : "GPU";
     found.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
     found.cores = static_cast<int>(std::thread::hardware_concurrency());
     found.decode_ms_per_megapixel = 0;

@@ -1,6 +1,7 @@
 #include "cli/plan/plan_run.hpp"
 
 #include "cli/plan/plan_calibration.hpp"
+#include "tests/kit/temp_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -105,9 +106,6 @@ TEST(PlanRun, AnAskedForCalibrationMustBeThere) {
 class GpuMachine : public ::testing::Test {
 protected:
     void SetUp() override {
-        std::string pattern =
-            (std::filesystem::temp_directory_path() / "osora-gpus-XXXXXX").string();
-        folder_ = ::mkdtemp(pattern.data());
         auto const gpu = folder_ / "root/proc/driver/nvidia/gpus/0000:00:06.0";
         for (auto const& each : {gpu, folder_ / "bin", folder_ / "lib"}) {
             std::filesystem::create_directories(each);
@@ -122,7 +120,6 @@ protected:
         context_.environment = {"OSORA_STATE_DIR=" + (folder_ / "state").string(),
                                 "PATH=/usr/bin:/bin"};
     }
-    void TearDown() override { std::filesystem::remove_all(folder_); }
 
     PlannedRun planned(std::vector<std::string> sets = {}) {
         sets.emplace_back("resources.gpus_per_node=1");
@@ -132,7 +129,8 @@ protected:
         return result.has_value() ? *result : PlannedRun();
     }
 
-    std::filesystem::path folder_;
+    tests::TempFolder temporary_;
+    std::filesystem::path const folder_ = temporary_.path();
     Context context_;
 };
 
