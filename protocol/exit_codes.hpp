@@ -13,7 +13,7 @@ namespace protocol {
 // osora-worker, osora-worker-mock, osora-clips and `osorad prober`.
 constexpr int kExitOk = 0, kExitComm = 10, kExitRefused = 11, kExitOutOfMemory = 12;
 constexpr int kExitData = 13, kExitConfiguration = 14, kExitCheckFailed = 15;
-constexpr int kExitEndedByController = 16, kExitDoNotRequeue = 93;
+constexpr int kExitEndedByController = 16, kExitGpu = 17, kExitDoNotRequeue = 93;
 
 }  // namespace protocol
 }  // namespace osora

@@ -9,7 +9,7 @@ namespace osora::protocol {
 namespace {
 
 /// Exit codes of osora-worker; cli/command/run_explanations.cpp has the same.
-constexpr std::array<std::pair<int, std::string_view>, 7> kWorkerIds{{
+constexpr std::array<std::pair<int, std::string_view>, 8> kWorkerIds{{
     {kExitComm, "E-comm"},
     {kExitRefused, "E-refused"},
     {kExitOutOfMemory, "E-oom"},
@@ -17,6 +17,7 @@ constexpr std::array<std::pair<int, std::string_view>, 7> kWorkerIds{{
     {kExitConfiguration, "E-configuration"},
     {kExitCheckFailed, "E-check"},
     {kExitEndedByController, "E-ended"},
+    {kExitGpu, "E-gpu"},
 }};
 
 /// Of a program at fault: a signal is then one that it raised itself (protocol/verdicts).
@@ -48,6 +49,7 @@ std::string_view failure_id(RunView const& view) {
         case Verdict::comm:
             return "E-comm";
         case Verdict::node_fault:
+            if (known && first->second.blames_host) return "E-gpu";
             if (known && first->second.signal != 0) return "E-killed";
             return known && first->second.exit_code == kExitEndedByController ? "E-ended"
                                                                               : "E-node";

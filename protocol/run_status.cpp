@@ -2,6 +2,7 @@
 // that any sequence of events gives a consistent status.
 #include "protocol/run_status.hpp"
 
+#include "protocol/gpu_failure.hpp"
 #include "protocol/journal/event_limits.hpp"
 #include "protocol/steps/measurement.hpp"
 #include "protocol/verdicts.hpp"
@@ -111,6 +112,7 @@ void reopen(RunStatus& run) {
         node.joined = node.finished = false;
         node.stopped = true;
         node.losses = 0;
+        node.gpu_fault.clear();
     }
 }
 
@@ -125,6 +127,7 @@ void on(RunStatus& run, AgentJoined const& event) {
     NodeStatus* node = node_at(run, event.node);
     if (node == nullptr) return;
     node->joined = true;
+    node->gpu_fault.clear();
     node->host = event.host;
     node->boot_id = event.boot_id;
     node->agent_pid = event.pid;
@@ -163,6 +166,7 @@ void on(RunStatus& run, LaunchOrdered const& event) {
     for (NodeStatus& node : run.nodes) {
         node.finished = node.stopped = false;
         node.losses = node.processes_left = 0;
+        node.gpu_fault.clear();
         node.started.assign(static_cast<std::size_t>(run.ranks_per_node), false);
     }
 }
@@ -179,8 +183,11 @@ void on(RunStatus& run, RankStarted const& event) {
 }
 
 void on(RunStatus& run, RankFailed const& event) {
-    if (node_at(run, event.node) == nullptr) return;
-    fault_or_improve(run, classify_failure(event, run.exec), describe(event, run.exec));
+    NodeStatus* node = node_at(run, event.node);
+    if (node == nullptr) return;
+    auto const failure_class = classify_failure(event, run.exec);
+    if (failure_class.blames_host) node->gpu_fault = hardware_fault_of(event);
+    fault_or_improve(run, failure_class, describe(event, run.exec));
 }
 
 void on(RunStatus& run, NodeFinished const& event) {
@@ -237,6 +244,7 @@ void on(RunStatus& run, NodeStopped const& event) {
     if (node == nullptr) return;
     node->stopped = true;
     node->processes_left = event.processes_left;
+    if (!event.gpu_fault.empty()) node->gpu_fault = event.gpu_fault;
     FailureClass const failure_class{Verdict::node_fault, true};
     std::string cause =
         fmt::format("node {} stopped its workers: it had no controller", event.node);

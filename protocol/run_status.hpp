@@ -35,6 +35,7 @@ struct NodeStatus {
     std::vector<bool> started;  // by local rank: has sent its hello in this attempt
     int losses = 0;             // since the last LaunchOrdered
     int processes_left = 0;     // count of the last NodeStopped; -1 = could not be counted
+    std::string gpu_fault;      // of its host, in this attempt: "uncorrectable ECC error ..."
     // The agent that joined last.
     std::string host, boot_id;
     int agent_pid = 0;

@@ -203,11 +203,18 @@ void note_failure(RunView& view, RankEnd const& end) {
 
 void on(RunView& view, RankFailed const& event, std::int64_t) {
     bool const exec = view.status.exec;
-    RankEnd const end{event.attempt, event.node,
-                      event.rank,    event.exit_code,
-                      event.signal,  event.oom_killed,
-                      event.message, describe(event, exec),
-                      event.tail,    classify_failure(event, exec).secondary};
+    auto const failure_class = classify_failure(event, exec);
+    RankEnd const end{event.attempt,
+                      event.node,
+                      event.rank,
+                      event.exit_code,
+                      event.signal,
+                      event.oom_killed,
+                      event.message,
+                      describe(event, exec),
+                      event.tail,
+                      failure_class.secondary,
+                      failure_class.blames_host};
     keep(view.rank_ends, end);
     note_failure(view, end);
 }

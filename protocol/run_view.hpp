@@ -42,9 +42,10 @@ struct RankEnd {  // a rank that failed, in the order of the journal
     int attempt = 0, node = 0, rank = 0, exit_code = 0, signal = 0;
     bool oom_killed = false;
     std::string message;
-    std::string cause;       // as a sentence
-    std::string tail;        // end of its log; "" = not recorded
-    bool secondary = false;  // it lost its peers: probably not the cause
+    std::string cause;         // as a sentence
+    std::string tail;          // end of its log; "" = not recorded
+    bool secondary = false;    // it lost its peers: probably not the cause
+    bool blames_host = false;  // FailureClass: its GPU is faulty
 };
 
 struct RunView {

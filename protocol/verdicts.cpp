@@ -1,6 +1,8 @@
 // The verdict table, and the sentences that describe a cause.
 #include "protocol/verdicts.hpp"
 
+#include "protocol/gpu_failure.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -28,6 +30,7 @@ constexpr std::array kRows{
     Row{kExitConfiguration, {Verdict::app_bug, false}, "configuration"},
     Row{kExitCheckFailed, {Verdict::app_bug, false}, "a check failed, or LibTorch"},
     Row{kExitEndedByController, {Verdict::node_fault, true, true}, "ended by its agent"},
+    Row{kExitGpu, {Verdict::app_bug, true}, "its GPU failed"},
     Row{kExitDoNotRequeue, {Verdict::app_bug, false, false, true}, "do not requeue"},
 };
 constexpr std::array kExecRows{
@@ -52,6 +55,14 @@ Row const* row_of(int exit_code, bool exec) {
 bool is_crash(int signal) {
     return signal == SIGSEGV || signal == SIGABRT || signal == SIGBUS || signal == SIGFPE ||
            signal == SIGILL || signal == SIGTRAP || signal == SIGSYS;
+}
+
+/// Whether the rank may have ended because of its GPU; its output then names the failure.
+bool may_be_of_gpu(RankFailed const& failed, bool exec) {
+    if (failed.signal != 0) return is_crash(failed.signal);
+    int const code = failed.exit_code;
+    if (exec) return code != kExitOk && find_row(kExecRows, code) == nullptr;
+    return code == kExitGpu || code == kExitComm || code == kExitCheckFailed;
 }
 
 bool mentions(std::string_view text, std::span<std::string_view const> phrases) {
@@ -83,6 +94,9 @@ FailureClass classify_program_failure(RankFailed const& failed) {
 
 FailureClass classify_failure(RankFailed const& failed, bool exec) {
     if (failed.oom_killed) return {Verdict::oom, false};
+    if (may_be_of_gpu(failed, exec) && !hardware_fault_of(failed).empty()) {
+        return {.verdict = Verdict::node_fault, .retry = true, .blames_host = true};
+    }
     if (failed.signal != 0) {
         // The machine may have caused a crash: it is retried, but if it recurs the program is at
         // fault.

@@ -25,6 +25,7 @@ struct FailureClass {
     /// No fault of the run, and gone in the next attempt: it costs no restart, kFreeRetriesMax
     /// times.
     bool costs_no_restart = false;
+    bool blames_host = false;  // hardware of the rank's node: another host would do
     friend bool operator==(FailureClass const&, FailureClass const&) = default;
 };
 

@@ -28,17 +28,27 @@ Placement::Placement(PlacementOptions options)
 Result<std::string> Placement::place(int node) {
     OSORA_CHECK(node >= 0 && node < static_cast<int>(of_node_.size()), "node of another run");
     std::string& mine = of_node_[static_cast<std::size_t>(node)];
-    if (!mine.empty() && !is_bad(mine)) return mine;
-    auto const found = std::ranges::find_if(hosts_, [this](std::string const& host) {
-        return !is_bad(host) && std::ranges::find(of_node_, host) == of_node_.end();
-    });
-    if (found == hosts_.end()) {
+    bool const is_usable = !mine.empty() && !is_bad(mine);
+    if (is_usable && !doubtful_.contains(mine)) return mine;
+    std::string const* found = free_host(false);
+    if (found == nullptr && is_usable) return mine;
+    if (found == nullptr) found = free_host(true);
+    if (found == nullptr) {
         return Error{Errc::not_found,
                      fmt::format("node {}: no usable host is left of {} in the allocation{}", node,
                                  hosts_.size(), mine.empty() ? "" : "; " + mine + " has failed")};
     }
     mine = *found;
     return mine;
+}
+
+/// The first one that no node has.
+std::string const* Placement::free_host(bool also_doubtful) const {
+    auto const found = std::ranges::find_if(hosts_, [&](std::string const& host) {
+        bool const is_good = !is_bad(host) && (also_doubtful || !doubtful_.contains(host));
+        return is_good && std::ranges::find(of_node_, host) == of_node_.end();
+    });
+    return found == hosts_.end() ? nullptr : &*found;
 }
 
 std::string Placement::host_of(int node) const {

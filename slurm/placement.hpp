@@ -27,13 +27,15 @@ class Placement {
 public:
     explicit Placement(PlacementOptions options);
 
-    /// The host for a new agent of `node`: the one that it had, or a spare when that is bad.
-    /// not_found when no good host is left.
+    /// The host for a new agent of `node`: the one that it had, or a spare when that is bad or
+    /// doubtful. not_found when no good host is left.
     [[nodiscard]] Result<std::string> place(int node);
     /// "" = none.
     [[nodiscard]] std::string host_of(int node) const;
     /// A fault of the host; a sum of kBad or more makes it bad.
     void fault(std::string const& host, int weight);
+    /// A node leaves the host when another one is free, but may stay where none is.
+    void doubt(std::string const& host) { doubtful_.insert(host); }
     [[nodiscard]] bool is_bad(std::string const& host) const;
     /// Whether the nodes' hosts follow the order of the allocation, so that the n-th task of one
     /// step over all of them is node n.
@@ -43,8 +45,11 @@ public:
     static constexpr int kBad = 2;  // an agent that died counts 1, a silent host 2
 
 private:
+    [[nodiscard]] std::string const* free_host(bool also_doubtful) const;
+
     std::vector<std::string> hosts_;
     std::map<std::string, int> faults_;
+    std::set<std::string> doubtful_;
     std::vector<std::string> of_node_;
 };
 

@@ -25,6 +25,7 @@
 #include "worker/memory/counted_allocator.hpp"
 #include "worker/memory/out_of_memory.hpp"
 #include "worker/parallel/flight/flight_signal.hpp"
+#include "worker/train/torch_failure.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -216,7 +217,9 @@ int main(int count, char** arguments) {
         return osora::worker::run({arguments + 1, arguments + count});
     } catch (std::exception const& error) {
         fmt::print(stderr, "osora-worker: {}\n", error.what());
-        return osora::worker::is_out_of_memory(error) ? osora::protocol::kExitOutOfMemory
-                                                      : osora::protocol::kExitCheckFailed;
+        using osora::Errc;
+        bool const lacks_memory = osora::worker::is_out_of_memory(error);
+        std::string const text = std::string(osora::worker::kTorchFailure) + error.what();
+        return osora::worker::exit_code_of({lacks_memory ? Errc::out_of_memory : Errc::io, text});
     }
 }

@@ -25,10 +25,10 @@ constexpr std::array kRunErrors{
         .title = "a check of the worker failed",
         .meaning =
             "osora-worker compared what it computed, read or received with what it must be, and "
-            "they differ, or LibTorch or a GPU reported an error in a step. It stops before the "
+            "they differ, or LibTorch reported an error in a step. It stops before the "
             "difference reaches a checkpoint.",
         .causes = "memory or a GPU returns wrong values\n"
-                  "a GPU, its driver or a library on it failed: the message begins with LibTorch\n"
+                  "LibTorch refused an operator: the message begins with LibTorch\n"
                   "train.self_check found that a step of the layout is not that of one rank\n"
                   "a defect of osora",
         .next = "osora logs RUN\n"
@@ -129,6 +129,24 @@ constexpr std::array kRunErrors{
                 "osora status RUN",
         .exit_code = kExitBad,
         .worker_exit_code = protocol::kExitEndedByController,
+    },
+    Explanation{
+        .id = "E-gpu",
+        .title = "the GPU of a rank failed",
+        .meaning =
+            "CUDA reported an error of the GPU or of its memory or links, or one that a program "
+            "and a GPU can both cause. The run is restarted while faults.max_restarts allows it, "
+            "after a hardware fault on another host if one is free.",
+        .causes = "an uncorrectable memory or NVLink error, a GPU that fell off the bus\n"
+                  "after an illegal memory access or a failed launch: also a defect of a kernel or "
+                  "of the driver",
+        .next = "osora doctor --run RUN\n"
+                "osora nodes\n"
+                "dmesg | grep -i xid on the node\n"
+                "resources.spares keeps nodes for a swap\n"
+                "osora resume RUN",
+        .exit_code = kExitBad,
+        .worker_exit_code = protocol::kExitGpu,
     },
     Explanation{
         .id = "E-hang",

@@ -48,6 +48,7 @@ int exit_code_after(ExitStatus const& status, HelperProgram program) {
             return kExitUsage;
         case protocol::kExitOutOfMemory:
         case protocol::kExitData:  // a file that cannot be read, or could not be written
+        case protocol::kExitGpu:
             return kExitBad;
         case protocol::kExitComm:
             return kExitUnreachable;

@@ -256,10 +256,14 @@ void AgentCore::Impl::warn_of_health(std::string const& what) {
 void AgentCore::Impl::on(HealthSampled const& input) {
     sampling_.reset();
     blind_ = false;
+    has_gpus_ = has_gpus_ || !input.sample.gpus.empty();
     auto change = health_.take(now_.monotonic, input.sample);
-    if (!change) return;
-    if (!change->alarm.empty()) warn_of_health(change->alarm);
-    report(std::move(change->record));
+    if (change) {
+        if (!change->alarm.empty()) warn_of_health(change->alarm);
+        if (gpu_fault_.empty()) gpu_fault_ = change->fault;
+        report(std::move(change->record));
+    }
+    if (stopped_by_ != kNever) report_stopped();
 }
 
 /// A driver or a file system that hangs blocks the sampler, not the agent.
@@ -276,6 +280,7 @@ void AgentCore::Impl::sample_health() {
 void AgentCore::Impl::check_deadlines() {
     if (now_.monotonic >= next_beat_) beat();
     if (now_.monotonic >= next_sample_) sample_health();
+    if (now_.monotonic >= stopped_by_) report_stopped();
     bool const alone = now_.monotonic - last_word_ >= lease();
     if (alone && workers_alive() > 0) end_lease();
     if (now_.monotonic >= kill_at_) {
@@ -286,7 +291,7 @@ void AgentCore::Impl::check_deadlines() {
     if (given_up) {
         reap_at_ = kNever;
         stop_reported_ = true;
-        report(NodeStopped{attempt_, options_.node, workers_alive(), lease_ended_});
+        report(NodeStopped{attempt_, options_.node, workers_alive(), lease_ended_, gpu_fault_});
     }
     if (leaving_ && (workers_alive() == 0 || given_up)) {
         exited_ = true;
@@ -313,7 +318,7 @@ MonotonicTime AgentCore::Impl::leaves_at() const {
 
 MonotonicTime AgentCore::Impl::next_deadline() const {
     if (exited_) return kNever;
-    MonotonicTime next = std::min({next_beat_, kill_at_, reap_at_, next_sample_});
+    MonotonicTime next = std::min({next_beat_, kill_at_, reap_at_, next_sample_, stopped_by_});
     MonotonicTime const lease_end = last_word_ + lease();
     if (workers_alive() == 0) return std::min(next, leaves_at());
     if (!lease_ended_) next = std::min(next, lease_end);

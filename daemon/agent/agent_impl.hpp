@@ -7,7 +7,6 @@
 #include "protocol/steps/metric_reducer.hpp"
 #include "protocol/steps/rank_matrix_builder.hpp"
 
-#include <cstddef>
 #include <optional>
 #include <set>
 
@@ -65,6 +64,7 @@ private:
     void check_deadlines();
     void sample_health();
     void warn_of_health(std::string const& what);
+    void report_stopped();
     void leave(int exit_code, std::string why);
     [[nodiscard]] MonotonicTime lease() const;
     [[nodiscard]] MonotonicTime leaves_at() const;
@@ -97,18 +97,17 @@ private:
     [[nodiscard]] WorkerState* worker_at(int attempt, int rank);
 
     AgentOptions options_;
-    Now now_;                // of the call in progress
-    AgentActions actions_;   // of the call in progress
-    bool welcomed_ = false;  // reports may be sent
-    bool ever_welcomed_ = false, exited_ = false;
-    MonotonicTime last_word_{};   // from the controller
+    Now now_;                                                         // of the call in progress
+    AgentActions actions_;                                            // of the call in progress
+    bool welcomed_ = false, ever_welcomed_ = false, exited_ = false;  // welcomed: may report
+    MonotonicTime last_word_{};                                       // from the controller
     MonotonicTime answer_due_{};  // for the welcome of this connection
     MonotonicTime next_beat_{};
     HealthWatch health_;
     MonotonicTime next_sample_ = kNever;     // kNever: the controller takes none
     std::optional<MonotonicTime> sampling_;  // when the pending sample was requested
-    bool blind_ = false;                     // has warned that no sample comes
-
+    bool blind_ = false, has_gpus_ = false;  // has warned that no sample comes; one showed GPUs
+    std::string gpu_fault_;                  // that samples showed during attempt_
     bool const spills_;
     ReportQueue reports_;
 
@@ -132,8 +131,8 @@ private:
     std::uint64_t reported_too_fast_ = 0;  // steps and bytes, at the last report of them
     MonotonicTime next_too_fast_ = kNever, too_fast_wait_{};  // next report, pause after it
     MonotonicTime printed_since_ = kNever;  // exec: since when its program has printed, in attempt_
-    bool no_steps_reported_ = false;            // over the life of this agent
-    std::set<std::string> said_;            // exec: figures that any rank reported in attempt_
+    bool no_steps_reported_ = false;        // over the life of this agent
+    std::set<std::string> said_;            // exec: figures reported in attempt_
     std::optional<protocol::LaunchWorkers> waiting_;  // until older workers have ended
 
     std::optional<protocol::StopHow> stop_;  // requested in attempt_
@@ -142,7 +141,8 @@ private:
     bool lease_ended_ = false;        // this attempt's workers were stopped because the lease ended
     MonotonicTime kill_at_ = kNever;  // SIGKILL
     MonotonicTime reap_at_ = kNever;  // processes that live then count as orphaned
-    MonotonicTime idle_since_{};      // since when there are no workers
+    MonotonicTime stopped_by_ = kNever;   // NodeStopped waits for a sample, until then
+    MonotonicTime idle_since_{};          // since when there are no workers
     std::optional<std::string> leaving_;  // dismissed or refused: exit when no worker is left
     int leaving_code_ = 0;
 };

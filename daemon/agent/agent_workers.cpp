@@ -2,6 +2,7 @@
 // ends that follow from being stopped.
 #include "base/text/seconds.hpp"
 #include "daemon/agent/agent_impl.hpp"
+#include "protocol/gpu_failure.hpp"
 #include "protocol/verdicts.hpp"
 
 #include <fmt/format.h>
@@ -23,6 +24,14 @@ constexpr double kSilenceMost_s = 1e9;  // as faults.step_timeout
 constexpr MonotonicTime kCollectivesFirst = std::chrono::seconds(10);
 constexpr MonotonicTime kTooFastFirst = std::chrono::minutes(10);
 constexpr MonotonicTime kNoStepsAfter = std::chrono::minutes(10);
+constexpr MonotonicTime kSampleWait = std::chrono::seconds(2);
+
+bool names_hardware(WorkerExited const& end) {
+    RankFailed failed;
+    failed.message = end.last_line;
+    failed.tail = end.tail;
+    return !hardware_fault_of(failed).empty();
+}
 
 }  // namespace
 
@@ -56,7 +65,8 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
     first_rank_ = order.first_rank;
     stop_.reset();
     stop_reported_ = lease_ended_ = false;
-    kill_at_ = reap_at_ = kNever;
+    kill_at_ = reap_at_ = stopped_by_ = kNever;
+    gpu_fault_.clear();
     workers_.assign(static_cast<std::size_t>(order.local_world_size), {});
     int rank = first_rank_;
     for (WorkerState& each : workers_) {
@@ -217,8 +227,9 @@ void AgentCore::Impl::hear(int, ProbeMeasured const& message) {
 /// An end that only follows from being stopped.
 bool AgentCore::Impl::is_consequence(WorkerExited const& end, WorkerState const&) const {
     if (!stop_) return false;
-    if (options_.exec) return !end.oom_killed;  // a program may react to SIGTERM as it likes
     if (end.oom_killed) return false;
+    // A program may react to SIGTERM as it likes, but its GPU may have been the cause of all.
+    if (options_.exec) return !names_hardware(end);
     bool const ended_by_us =
         end.signal == 0 && (end.exit_code == kExitEndedByController || end.exit_code == kExitOk);
     if (stop_ == StopHow::checkpoint && !lease_ended_) return ended_by_us;
@@ -253,6 +264,7 @@ void AgentCore::Impl::worker_failed(int rank, WorkerExited const& end) {
     report(RankFailed{attempt_, options_.node, rank, end.exit_code, end.signal, end.oom_killed,
                       worker.failure_message.empty() ? end.last_line : worker.failure_message,
                       first ? end.tail : ""});
+    if (first && has_gpus_ && next_sample_ != kNever) sample_health();
 }
 
 void AgentCore::Impl::when_none_is_left() {
@@ -269,10 +281,21 @@ void AgentCore::Impl::when_none_is_left() {
         if (options_.exec && stop_) finished.stopped = true;
         if (!finished.stopped || !lease_ended_) report(std::move(finished));
     }
-    if (stop_ && !std::exchange(stop_reported_, true)) {
-        report(NodeStopped{attempt_, options_.node, 0, lease_ended_});
-    }
+    if (stop_ && !stop_reported_) report_stopped();
     if (waiting_) launch(*std::exchange(waiting_, std::nullopt));
+}
+
+/// When no worker is left. If one has failed, the driver may know why: a sample that was requested
+/// is waited for, so that the controller can choose another host for the next attempt.
+void AgentCore::Impl::report_stopped() {
+    bool const has_failure = std::ranges::any_of(workers_, &WorkerState::failed);
+    if (has_failure && has_gpus_ && sampling_ && now_.monotonic < stopped_by_) {
+        if (stopped_by_ == kNever) stopped_by_ = now_.monotonic + kSampleWait;
+        return;
+    }
+    stopped_by_ = kNever;
+    stop_reported_ = true;
+    report(NodeStopped{attempt_, options_.node, 0, lease_ended_, gpu_fault_});
 }
 
 void AgentCore::Impl::hear(TakeStacks const& message) {
@@ -303,8 +326,7 @@ void AgentCore::Impl::hear(StopAttempt const& message) {
     }
     if (workers_alive() == 0) {
         stop_ = message.how;
-        stop_reported_ = true;
-        report(NodeStopped{attempt_, options_.node, 0, lease_ended_});
+        report_stopped();
         return;
     }
     stop(message.how, message.reason);

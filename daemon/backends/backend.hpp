@@ -23,6 +23,8 @@ public:
     /// before its predecessor was ended, even when the controller has given up waiting for that.
     virtual void start_agent(StartAgent const& order) = 0;
     virtual void stop_agent(StopAgent const& order) = 0;
+    /// Comes before the orders that follow from it. Nothing to do where a node has one host.
+    virtual void blame_host(BlameHost const& order) { static_cast<void>(order); }
 };
 
 }  // namespace osora::daemon

@@ -46,9 +46,14 @@ private:
     void perform(AppendRecord action);
     void perform(SendToAgent action);
     void perform(CloseConnection action);
-    void perform(StartAgent action);
-    void perform(StopAgent action);
+    void perform(StartAgent action) { order(&Backend::start_agent, action); }
+    void perform(StopAgent action) { order(&Backend::stop_agent, std::move(action)); }
+    void perform(BlameHost action) { order(&Backend::blame_host, std::move(action)); }
     void perform(Finish action);
+    template <class Action>
+    void order(void (Backend::*order)(Action const&), Action action) {
+        journal_.then([=, this, action = std::move(action)] { ((*backend_).*order)(action); });
+    }
 
     void note(protocol::RunNotice notice);
     void journal_failed(Error const& error);
@@ -222,14 +227,6 @@ void Controller::perform(CloseConnection action) {
     if (!action.waits) return agents_.close(action.connection, std::move(action.why));
     journal_.then(
         [this, action = std::move(action)] { agents_.close(action.connection, action.why); });
-}
-
-void Controller::perform(StartAgent action) {
-    journal_.then([this, action] { backend_->start_agent(action); });
-}
-
-void Controller::perform(StopAgent action) {
-    journal_.then([this, action = std::move(action)] { backend_->stop_agent(action); });
 }
 
 void Controller::perform(Finish action) {

@@ -24,6 +24,7 @@ namespace {
 constexpr double kSecondsMost = 1e9;  // of times that an agent reports
 constexpr char const* kOtherNotices = "others";
 constexpr std::size_t kKindMax = 64, kDetailMax = 4096;  // bytes of a notice
+constexpr std::size_t kFaultMax = 200;                   // of NodeStopped::gpu_fault
 
 bool holds(NodeStatus const& node, AgentIdentity const& agent) {
     return node.boot_id == agent.boot_id && node.agent_pid == agent.pid &&
@@ -277,6 +278,9 @@ void ControllerCore::Impl::hear(int connection, Report const& report) {
             shorten_utf8(mine.kind, kKindMax);
             shorten_utf8(mine.detail, kDetailMax);
             wanted = wanted && in_measure(each, mine, now_.monotonic);
+        }
+        if constexpr (std::is_same_v<Report, NodeStopped>) {
+            shorten_utf8(mine.gpu_fault, kFaultMax);
         }
         if (kIsEnd && wanted) tell_left_out(node);
         if constexpr (std::is_same_v<Report, MetricChunk>) {

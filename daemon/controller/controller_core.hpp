@@ -3,6 +3,7 @@
 #pragma once
 
 #include "daemon/clock.hpp"
+#include "daemon/controller/controller_actions.hpp"
 #include "protocol/messages/agent_messages.hpp"
 #include "protocol/run_status.hpp"
 
@@ -43,6 +44,7 @@ struct ControllerOptions {
     MonotonicTime kill_limit = 6s;         // from "terminate" or "kill" to NodeStopped
     MonotonicTime stacks_limit = 4s;       // from TakeStacks until a hang is acted on: faults
     MonotonicTime agent_stop_limit = 10s;  // from StopAgent to AgentExited
+    bool has_other_hosts = false;          // the backend may start a node's next agent elsewhere
 };
 
 // Inputs.
@@ -83,48 +85,6 @@ struct JournalFailed {
 struct Tick {};  // next_deadline() has come
 using ControllerInput = std::variant<AgentConnected, AgentSaid, AgentDisconnected, AgentExited,
                                      StopAsked, AskedRelaunch, ClientGone, JournalFailed, Tick>;
-
-// Actions, performed in order. Each is idempotent.
-/// Append to the journal. With `sync` later actions wait until the record is durable. Records may
-/// be written ahead of the actions between them, so that one sync serves all that are queued; after
-/// a failure everything that is queued is dropped and JournalFailed is the next input.
-struct AppendRecord {
-    protocol::JournalRecord record;
-    bool sync = true;
-};
-struct SendToAgent {
-    int connection = 0;
-    protocol::ToAgent message;
-    bool waits =
-        true;  // false: may overtake records that are not durable yet (Welcome, HeartbeatAck)
-};
-struct CloseConnection {  // after what was sent on it
-    int connection = 0;
-    std::string why;
-    bool waits = true;  // likewise; false: of a stranger, who may hang up before the disk is done
-};
-/// Backend: start the agent of `node`; its end is always reported as AgentExited.
-struct StartAgent {
-    int node = 0;
-    int agent_number = 1;  // of the node's agents; each incarnation of the controller begins higher
-};
-/// Backend: end the agent of `node` (SIGKILL; its workers die with it) and report AgentExited, also
-/// when there is none. The identity is that of the agent that joined last, pid 0 = none did;
-/// agent_number 0 = an earlier incarnation started it.
-struct StopAgent {
-    int node = 0;
-    int agent_number = 0;
-    std::string boot_id;
-    int pid = 0;
-    std::int64_t start_ticks = 0;
-};
-struct Finish {  // the controller process exits
-    int exit_code = 0;
-    std::string message;  // for its log
-};
-using ControllerAction =
-    std::variant<AppendRecord, SendToAgent, CloseConnection, StartAgent, StopAgent, Finish>;
-using ControllerActions = std::vector<ControllerAction>;
 
 class ControllerCore {
 public:

@@ -27,6 +27,8 @@ bool ControllerCore::Impl::pursue_once() {
         dismiss();
         return false;
     }
+    blame_hosts();
+    leave_faulty_hosts();
     if (wants_agents(status_)) start_missing_agents();
     switch (goal_of(status_)) {
         case Goal::gather:
@@ -48,6 +50,30 @@ bool ControllerCore::Impl::pursue_once() {
             return false;
     }
     return false;
+}
+
+void ControllerCore::Impl::blame_hosts() {
+    for (int node = 0; node < node_count(); ++node) {
+        NodeLink& each = link(node);
+        std::string const& fault = node_status(node).gpu_fault;
+        if (fault.empty() || each.blamed == status_.attempt) continue;
+        each.blamed = status_.attempt;
+        act(BlameHost{node, fault});
+    }
+}
+
+/// Before a relaunch, while no worker runs there. A node that is lost for it costs no restart: the
+/// failure that it caused has (RunStatus::rounds).
+void ControllerCore::Impl::leave_faulty_hosts() {
+    bool const between = status_.state == RunState::relaunching ||
+                         (status_.state == RunState::launching && !status_.ordered);
+    if (!options_.has_other_hosts || !between) return;
+    for (int node = 0; node < node_count(); ++node) {
+        NodeStatus const& known = node_status(node);
+        bool const leaves = known.joined && known.stopped && !known.gpu_fault.empty() &&
+                            known.losses < status_.rounds;
+        if (leaves) lose(node, "its host has a faulty GPU: " + known.gpu_fault);
+    }
 }
 
 void ControllerCore::Impl::start_missing_agents() {

@@ -86,6 +86,8 @@ private:
     // controller_goals.cpp: what the run needs
     void pursue();
     bool pursue_once();
+    void blame_hosts();
+    void leave_faulty_hosts();
     void start_missing_agents();
     void start_agent(int node);
     bool order_launch();
@@ -120,7 +122,7 @@ private:
     int checkpoint_step_ = -1;  // newest checkpoint of this attempt
     std::deque<protocol::RunNotice> replayed_notices_;
     bool no_steps_reported_ = false;  // of an exec job, by the agent of any node
-    int store_attempt_ = -1;      // that store_host_ and store_port_ are reserved for
+    int store_attempt_ = -1;          // that store_host_ and store_port_ are reserved for
     std::string store_host_;
     int store_port_ = 0;
     std::uint64_t next_sequence_ = 0;

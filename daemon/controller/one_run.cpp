@@ -61,6 +61,7 @@ ControllerOptions controller_options(protocol::RunSubmitted submission,
     if (!traits.outlive) options.steps_wait = {};
     options.adopt_limit = traits.adopt_limit;
     options.agent_stop_limit = traits.agent_stop_limit;
+    options.has_other_hosts = traits.other_hosts;
     return options;
 }
 

@@ -2,6 +2,8 @@
 // uncorrected memory errors and GPUs that have disappeared.
 #include "daemon/node/health_watch.hpp"
 
+#include "topology/xid.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,20 +56,25 @@ std::string change_of(GpuHealth const& before, GpuHealth const& now) {
 
 }  // namespace
 
-std::string HealthWatch::alarm_of(NodeHealth const& sample) const {
-    std::string text;
+void HealthWatch::add_alarms(NodeHealth const& sample, Report& report) const {
+    auto const add_alarm = [&report](std::string const& text, bool is_fault) {
+        add(report.alarm, text);
+        if (is_fault) add(report.fault, text);
+    };
     for (GpuHealth const& gpu : sample.gpus) {
-        for (int const xid : gpu.xids) add(text, fmt::format("GPU {}: Xid {}", gpu.gpu, xid));
+        for (int const xid : gpu.xids) {
+            add_alarm(fmt::format("GPU {}: Xid {}", gpu.gpu, xid), topology::is_fatal_xid(xid));
+        }
         auto const known = ecc_.find(gpu.gpu);
         auto const before = known != ecc_.end() ? known->second : gpu.ecc_uncorrected;
         if (gpu.ecc_uncorrected <= before) continue;
-        add(text, fmt::format("GPU {}: {} uncorrected memory errors", gpu.gpu,
-                              gpu.ecc_uncorrected - before));
+        add_alarm(fmt::format("GPU {}: {} uncorrected memory errors", gpu.gpu,
+                              gpu.ecc_uncorrected - before),
+                  true);
     }
     if (sample.gpus.size() < gpus_ && !lost_reported_) {
-        add(text, fmt::format("{} of {} GPUs answer", sample.gpus.size(), gpus_));
+        add_alarm(fmt::format("{} of {} GPUs answer", sample.gpus.size(), gpus_), true);
     }
-    return text;
 }
 
 std::string HealthWatch::change_of(NodeHealth const& sample) const {
@@ -95,7 +102,7 @@ std::optional<HealthWatch::Report> HealthWatch::take(MonotonicTime now, NodeHeal
         if (gpu.xids.size() > protocol::kHealthXidsMax) gpu.xids.resize(protocol::kHealthXidsMax);
     }
     Report report;
-    report.alarm = alarm_of(sample);
+    add_alarms(sample, report);
     lost_reported_ = sample.gpus.size() < gpus_;
     gpus_ = std::max(gpus_, sample.gpus.size());
     for (GpuHealth const& gpu : sample.gpus) {

@@ -23,6 +23,7 @@ public:
     struct Report {
         protocol::NodeHealth record;
         std::string alarm;  // what a user must see at once; "" = nothing
+        std::string fault;  // of it, what a program cannot cause: another host would do
     };
 
     explicit HealthWatch(HealthWatchOptions options) : options_(options) {}
@@ -31,7 +32,7 @@ public:
     [[nodiscard]] std::optional<Report> take(MonotonicTime now, protocol::NodeHealth sample);
 
 private:
-    [[nodiscard]] std::string alarm_of(protocol::NodeHealth const& sample) const;
+    void add_alarms(protocol::NodeHealth const& sample, Report& report) const;
     [[nodiscard]] std::string change_of(protocol::NodeHealth const& sample) const;
 
     HealthWatchOptions options_;

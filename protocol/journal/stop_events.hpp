@@ -41,7 +41,8 @@ struct RelaunchAsked {
 struct NodeStopped {
     static constexpr std::string_view kType = "node_stopped";
     int attempt = 0, node = 0, processes_left = 0;
-    bool unasked = false;  // nobody ordered it: the agent's lease had ended
+    bool unasked = false;        // nobody ordered it: the agent's lease had ended
+    std::string gpu_fault = {};  // that the driver reported during the attempt: "GPU 3: Xid 79"
 };
 struct RunEnded {
     static constexpr std::string_view kType = "ended";
@@ -52,7 +53,7 @@ struct RunEnded {
 
 BOOST_DESCRIBE_STRUCT(StopRequested, (), (now, reason))
 BOOST_DESCRIBE_STRUCT(RelaunchAsked, (), (now, user, reason))
-BOOST_DESCRIBE_STRUCT(NodeStopped, (), (attempt, node, processes_left, unasked))
+BOOST_DESCRIBE_STRUCT(NodeStopped, (), (attempt, node, processes_left, unasked, gpu_fault))
 BOOST_DESCRIBE_STRUCT(RunEnded, (), (verdict, exit_code, cause))
 
 }  // namespace osora::protocol

@@ -14,9 +14,11 @@ from run_kit import BIN, PATIENCE_S, SOURCE, environment, osora, run_file
 
 # Exit codes of a rank of osora-worker at step 3.
 WORKER = {"E-comm": 10, "E-refused": 11, "E-oom": 12, "E-data": 13, "E-configuration": 14,
-          "E-check": 15, "E-ended": 16, "E-stopped": 93, "E-early-exit": 0, "E-internal": 5}
+          "E-check": 15, "E-ended": 16, "E-gpu": 17, "E-stopped": 93, "E-early-exit": 0,
+          "E-internal": 5}
 # What the program of job = "exec" does.
-PROGRAM = {"E-program": "exit 3", "E-crash": "kill -SEGV $$"}
+PROGRAM = {"E-program": "exit 3", "E-crash": "kill -SEGV $$",
+           "E-gpu": "echo 'RuntimeError: CUDA error: uncorrectable ECC error encountered'; exit 1"}
 # What must be raised elsewhere: the test that does, by its words.
 ELSEWHERE = {
     "E-controller-lost": ("tests/e2e_cli/faults_test.cpp", "AKilledControllerIsNoticed"),

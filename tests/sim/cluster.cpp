@@ -52,6 +52,7 @@ ControllerOptions Cluster::controller_options() const {
     options.lease = scenario.lease;
     if (scenario.long_lease()) options.adopt_limit = 15s;
     options.step_timeout_s = 10;
+    options.has_other_hosts = true;
     return options;
 }
 
@@ -105,7 +106,7 @@ void Cluster::count_steps(std::vector<JournalRecord> const& records) {
 /// The reports of an attempt's nodes are in the journal once; after a success all of them, unless a
 /// controller died with records that were not synced.
 void Cluster::count_collectives(std::vector<JournalRecord> const& records) {
-    std::map<std::pair<int, int>, int> next;           // number, by attempt and node
+    std::map<std::pair<int, int>, int> next;               // number, by attempt and node
     std::int64_t reported = 0, in_steps = 0, at_most = 0;  // steps of ranks in the newest attempt
     int start_step = 0;
     for (JournalRecord const& each : records) {

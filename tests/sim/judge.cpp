@@ -22,6 +22,7 @@ struct Expected {
 
 Expected expected_of_exit(int code, bool exec) {
     if (code == 93) return {false, false, Verdict::app_bug, 93};
+    if (code == 17) return {true, false, Verdict::node_fault, 1};  // Workers::end() says why
     if (exec) return {true, false, Verdict::app_bug, 1};
     switch (code) {
         case 10:

@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(FaultKind::count
     "break lifeline",   "ask relaunch"};
 
 // 10: the rank's own failure once, usually a secondary failure; the others end a run for good.
-constexpr std::array kCodes{1, 10, 11, 12, 13, 14, 15, 93};
+constexpr std::array kCodes{1, 10, 11, 12, 13, 14, 15, 17, 93};
 
 Fault make_fault(World& world, Scenario const& scenario) {
     Fault fault;

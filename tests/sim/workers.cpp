@@ -188,7 +188,8 @@ void Workers::end(int pid, int exit_code, int signal) {
     alive_.erase(pid);
     cluster_.world.trace("worker ends", was.rank, exit_code, signal);
     int const agent_pid = was.agent_pid;
-    daemon::WorkerExited const exited{was.attempt, was.rank, exit_code, signal, false};
+    daemon::WorkerExited exited{was.attempt, was.rank, exit_code, signal, false};
+    if (exit_code == 17) exited.last_line = "CUDA error: uncorrectable ECC error encountered";
     cluster_.world.after(1ms, [this, agent_pid, exited] {
         if (AgentProcess* agent = cluster_.agent(agent_pid)) agent->handle(exited);
     });

@@ -2,6 +2,7 @@
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/robust.hpp"
+#include "topology/xid.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -167,12 +168,6 @@ std::string throttle_words(std::int64_t reasons) {
     if (reasons & kPowerBrake) words.push_back("power brake");
     if ((reasons & kHardware) && words.empty()) words.push_back("hardware slowdown");
     return fmt::format("{}", fmt::join(words, ", "));
-}
-
-/// docs.nvidia.com/deploy/xid-errors: Xids after which the GPU cannot be trusted.
-bool is_fatal_xid(int xid) {
-    constexpr std::array kFatal{48, 62, 64, 74, 79, 92, 94, 95, 119, 120, 140};
-    return std::ranges::find(kFatal, xid) != kFatal.end();
 }
 
 struct XidMeaning {

@@ -1,6 +1,7 @@
 #include "worker/jobs/rank_environment.hpp"
 
 #include "protocol/exit_codes.hpp"
+#include "protocol/gpu_failure.hpp"
 #include "worker/train/torch_failure.hpp"
 
 #include <fmt/format.h>
@@ -25,6 +26,10 @@ Result<int> number(Environment const& environment, std::string const& name, int 
     if (whole && value >= range.first && value <= range.second) return value;
     return Error{Errc::invalid_input, fmt::format("{}='{}': expected a number from {} to {}", name,
                                                   text, range.first, range.second)};
+}
+
+bool is_gpu_failure(std::string_view message) {
+    return protocol::find_gpu_failure(message).kind != protocol::GpuFailure::none;
 }
 
 }  // namespace
@@ -55,6 +60,8 @@ Result<RankEnvironment> rank_environment(Environment const& environment) {
 }
 
 int exit_code_of(Error const& error) {
+    bool const is_of_gpu = error.code != Errc::out_of_memory && is_gpu_failure(error.message);
+    if (is_of_gpu) return protocol::kExitGpu;
     if (is_torch_failure(error)) return protocol::kExitCheckFailed;
     switch (error.code) {
         case Errc::unreachable:

@@ -119,6 +119,7 @@ Result<Script> read_script(Environment const& environment) {
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_OOM", script.oom));
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_GARBAGE", script.garbage));
     OSORA_TRY_VOID(read_fault(environment, "OSORA_MOCK_SLOW", script.slow));
+    script.says = variable_or(environment, "OSORA_MOCK_SAYS", script.says);
     OSORA_TRY_VOID(read_hold(environment, script.hold));
     OSORA_TRY_VOID(read_clock(environment, script.scripted_clock));
     script.ignore_term = is_on(environment, "OSORA_MOCK_IGNORE_TERM");

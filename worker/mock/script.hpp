@@ -4,6 +4,7 @@
 //   OSORA_MOCK_OWN_S=0          longer by this where it trains: rehearsals do not show it
 //   OSORA_MOCK_LOAD_S=0         time before the first step
 //   OSORA_MOCK_FAIL=1:20:13     rank 1 exits with 13 when it begins step 20
+//   OSORA_MOCK_SAYS=TEXT        and says this, not "asked to fail"
 //   OSORA_MOCK_KILL=0:5         it kills itself (SIGKILL)
 //   OSORA_MOCK_HANG=*:7         every rank stops at step 7 and says nothing more
 //   OSORA_MOCK_SLOW=1:20:5      from step 20 on rank 1 works 5 ms longer in each step
@@ -23,6 +24,7 @@
 #include "base/result.hpp"
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace osora::mock {
@@ -48,7 +50,8 @@ struct Script {
     double own_s = 0;
     double load_s = 0;
     std::optional<Fault> fail, kill, hang, oom, garbage, slow;
-    std::optional<int> hold;  // step
+    std::string says = "asked to fail";  // of `fail`
+    std::optional<int> hold;             // step
     bool scripted_clock = false;
     bool ignore_term = false, ignore_stop = false, leave_child = false, print = false;
 };

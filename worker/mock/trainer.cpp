@@ -83,7 +83,7 @@ Result<std::optional<int>> Trainer::commit_faults(int step) {
     if (is_due(script_.fail, place_, step)) {
         OSORA_TRY_VOID(agent_.send(
             protocol::WorkerFailed{.exit_code = script_.fail->value,
-                                   .message = fmt::format("step {}: asked to fail", step)}));
+                                   .message = fmt::format("step {}: {}", step, script_.says)}));
         return std::optional(script_.fail->value);
     }
     return std::optional<int>();

@@ -235,6 +235,12 @@ void SlurmBackend::stop_agent(StopAgent const& order) {
     tasks_.spawn(fmt::format("end agent {}", order.node), end_agent(order));
 }
 
+void SlurmBackend::blame_host(BlameHost const& order) {
+    std::string const host = placement_.host_of(order.node);
+    placement_.doubt(host);
+    fault(host, 1, "GPU fault: " + order.fault);
+}
+
 asio::awaitable<void> SlurmBackend::end_agent(StopAgent order) {
     auto const found = agents_.find(order.node);
     bool const mine = found != agents_.end() && found->second.agent_number == order.agent_number;

@@ -43,6 +43,7 @@ public:
     void set_address(AgentAddress const& address) override;
     void start_agent(StartAgent const& order) override;
     void stop_agent(StopAgent const& order) override;
+    void blame_host(BlameHost const& order) override;
 
 private:
     struct Agent {

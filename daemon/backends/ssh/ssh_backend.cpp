@@ -56,6 +56,11 @@ void SshBackend::stop_agent(StopAgent const& order) {
     take(order.node, order);
 }
 
+void SshBackend::blame_host(BlameHost const& order) {
+    log_.warning("host failed", {{"host", at(order.node).host.host}, {"cause", order.fault}});
+    at(order.node).blamed = true;
+}
+
 void SshBackend::take(int node, Order order) {
     Node& each = at(node);
     each.orders.push_back(std::move(order));
@@ -102,7 +107,7 @@ std::string SshBackend::text_for(Node const& node, std::string_view argument) co
 
 asio::awaitable<void> SshBackend::carry_out(int node, StartAgent order) {
     auto const began = Clock::now();
-    if (at(node).unswept) move_to_spare(node);
+    if (at(node).unswept || at(node).blamed) move_to_spare(node);
     auto launched = co_await launch(node, order.agent_number);
     while (launched.has_error() && may_pass(launched.error()) && move_to_spare(node)) {
         launched = co_await launch(node, order.agent_number);
@@ -124,8 +129,8 @@ asio::awaitable<void> SshBackend::carry_out(int node, StartAgent order) {
     report(std::move(exited));
 }
 
-/// The host does not answer: a spare replaces it, and it is not used again. The controller has
-/// given up an agent that still lives there.
+/// The host does not answer, or is faulty: a spare replaces it, and it is not used again. The
+/// controller has given up an agent that still lives there.
 bool SshBackend::move_to_spare(int node) {
     if (spares_.empty()) return false;
     Node& each = at(node);
@@ -134,7 +139,7 @@ bool SshBackend::move_to_spare(int node) {
     each.host = spares_.front();
     spares_.pop_front();
     each.unswept.reset();
-    each.copied = false;
+    each.copied = each.blamed = false;
     return true;
 }
 

@@ -36,6 +36,7 @@ public:
     void set_address(AgentAddress const& address) override;
     void start_agent(StartAgent const& order) override;
     void stop_agent(StopAgent const& order) override;
+    void blame_host(BlameHost const& order) override;
 
 private:
     struct AgentEnded {
@@ -52,6 +53,7 @@ private:
         AgentAnnounced who;
         std::optional<SweepOrder> unswept;  // an agent that may live on a host without answer
         bool copied = false;                // the node runs the copy of osorad
+        bool blamed = false;                // a spare takes the host's place when one is free
     };
 
     void take(int node, Order order);

@@ -136,6 +136,27 @@ void try_as_another_user(Bed& bed, FaultyRun& run) {
     EXPECT_NE(cancel.code, 0) << cancel.out;
 }
 
+/// An ECC error of rank 3 in the first attempt, which a spare host can avoid.
+FaultSpec bad_gpu() {
+    FaultSpec spec = with_spare();
+    spec.env["OSORA_MOCK_FAIL"] = "3:30:17@0";
+    spec.env["OSORA_MOCK_SAYS"] = "CUDA error: uncorrectable ECC error encountered";
+    return spec;
+}
+
+/// The second node has moved to the spare host, and that has cost one restart.
+void left_its_host(FaultyRun const& run) {
+    rank_failed(17, 0)(run);
+    std::vector<std::string> hosts;
+    for (auto const& joined : run.events<AgentJoined>()) {
+        if (joined.node == 1) hosts.push_back(joined.host);
+    }
+    ASSERT_EQ(hosts.size(), 2u) << run.logs();
+    EXPECT_EQ(hosts[0], "n1");
+    EXPECT_EQ(hosts[1], "n3");
+    node_lost(run);
+}
+
 std::vector<FaultRow> rank_rows() {
     FaultSpec stopped;
     stopped.step_timeout_s = 5;
@@ -188,6 +209,8 @@ std::vector<FaultRow> rank_rows() {
          Verdict::ok,
          2,
          rank_failed(10, 0)},
+        {"bad_gpu", kSlurm, true, bad_gpu(), {}, Verdict::ok, 2, left_its_host},
+        {"bad_gpu", {"ssh"}, false, bad_gpu(), {}, Verdict::ok, 2, left_its_host},
         {"out_of_gpu_memory",
          kAll,
          false,

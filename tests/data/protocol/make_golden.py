@@ -132,7 +132,8 @@ RANK_FAILED = dict(type="rank_failed", attempt=1, node=1, rank=5, exit_code=12, 
                    message="allocate 2 GiB",
                    tail="step 9\nout of memory\n")
 NODE_FINISHED = dict(type="node_finished", attempt=1, node=1, steps=100, stopped=True)
-NODE_STOPPED = dict(type="node_stopped", attempt=1, node=1, processes_left=2, unasked=True)
+NODE_STOPPED = dict(type="node_stopped", attempt=1, node=1, processes_left=2, unasked=True,
+                    gpu_fault="GPU 3: Xid 79")
 CHECKPOINT = dict(type="checkpoint", attempt=1, step=10, path="/c", seconds=0.75, bytes=5368709120)
 NOTICE = dict(type="notice", attempt=1, node=1, rank=5, step=4, kind="nan", severity="error", detail="loss")
 METRICS = dict(type="metrics", attempt=1, node=1, ranks=4, step0=7, bucket=["64x64x8", "128x128x1"],

@@ -90,6 +90,37 @@ TEST(RunStatus, ATakenPortCostsNoRestart) {
     EXPECT_EQ(run.restarts, 0);
 }
 
+RankFailed ecc_error(int node) {
+    RankFailed event = failed(0, node, 17);
+    event.message = "CUDA error: uncorrectable ECC error encountered";
+    return event;
+}
+
+TEST(RunStatus, AFaultyGpuIsKnownUntilTheNextAttempt) {
+    RunStatus run = after(running(), {ecc_error(1)});
+    EXPECT_EQ(run.nodes[1].gpu_fault, "uncorrectable ECC error encountered");
+    EXPECT_EQ(run.nodes[0].gpu_fault, "");
+    run = after(run, {NodeStopped{0, 0, 0}, NodeStopped{0, 1, 0}});
+    EXPECT_EQ(run.state, RunState::launching);
+    EXPECT_EQ(after(run, {LaunchOrdered{1, 2, "h", 1}}).nodes[1].gpu_fault, "");
+    run = after(run, {NodeLost{1, 0, "its host has a faulty GPU"}});
+    EXPECT_EQ(run.state, RunState::relaunching) << "another agent comes";
+    EXPECT_EQ(run.restarts, 1) << "the node costs none beside the rank";
+    run = after(run, {joined(1)});
+    EXPECT_EQ(run.state, RunState::launching);
+    EXPECT_EQ(run.nodes[1].gpu_fault, "");
+}
+
+TEST(RunStatus, WhatTheDriverReportsIsABetterCauseThanLostPeers) {
+    NodeStopped stopped{0, 1, 0};
+    stopped.gpu_fault = "GPU 3: Xid 79";
+    RunStatus run = after(running(), {failed(0, 0, 10), stopped});
+    EXPECT_EQ(run.nodes[1].gpu_fault, "GPU 3: Xid 79");
+    run = after(run, {NodeLost{1, 0, "its host has a faulty GPU: GPU 3: Xid 79"}});
+    EXPECT_EQ(run.cause, "node 1 was lost: its host has a faulty GPU: GPU 3: Xid 79");
+    EXPECT_EQ(run.restarts, 1);
+}
+
 TEST(RunStatus, AFaultRelaunchesOnceEveryNodeIsStopped) {
     RunStatus run = after(running(), {failed(0, 1, 0, SIGKILL)});
     EXPECT_EQ(run.state, RunState::relaunching);

@@ -31,6 +31,7 @@ TEST(Verdicts, EveryExitCodeOfAWorker) {
     EXPECT_EQ(classify_failure(exited(14), false), (FailureClass{Verdict::app_bug, false}));
     EXPECT_EQ(classify_failure(exited(15), false), (FailureClass{Verdict::app_bug, false}));
     EXPECT_TRUE(classify_failure(exited(16), false).retry);
+    EXPECT_EQ(classify_failure(exited(17), false), (FailureClass{Verdict::app_bug, true}));
     EXPECT_EQ(exit_code_of(classify_failure(exited(93), false)), 93);
     EXPECT_FALSE(classify_failure(exited(93), false).retry);
 }
@@ -67,6 +68,26 @@ TEST(Verdicts, LastLinesOfAProgramTellTheCauseFromASecondaryFailure) {
     EXPECT_TRUE(
         said("server socket failed: EADDRINUSE, message: address already in use").costs_no_restart);
     EXPECT_FALSE(said("ValueError").costs_no_restart);
+}
+
+TEST(Verdicts, HardwareOfAGpuIsAFaultOfTheNode) {
+    FailureClass const of_node{.verdict = Verdict::node_fault, .retry = true, .blames_host = true};
+    auto const ecc = [](RankFailed failed) {
+        failed.message = "step 3: CUDA error: uncorrectable ECC error encountered";
+        return failed;
+    };
+    for (int const code : {10, 15, 17}) {
+        EXPECT_EQ(classify_failure(ecc(exited(code)), false), of_node) << code;
+    }
+    EXPECT_EQ(classify_failure(ecc(killed(SIGABRT)), false), of_node) << "std::terminate";
+    EXPECT_EQ(classify_failure(ecc(killed(SIGABRT)), true), of_node);
+    EXPECT_EQ(classify_failure(ecc(exited(1)), true), of_node);
+    EXPECT_FALSE(classify_failure(ecc(killed(SIGKILL)), false).blames_host);
+    EXPECT_FALSE(classify_failure(ecc(exited(93)), true).retry);
+    EXPECT_FALSE(classify_failure(ecc(exited(13)), false).retry);
+    EXPECT_EQ(describe(ecc(exited(17)), false),
+              "rank 3 on node 1 exited with 17 (its GPU failed): step 3: CUDA error: uncorrectable "
+              "ECC error encountered");
 }
 
 TEST(Verdicts, CausesAreSentences) {

@@ -30,6 +30,18 @@ TEST(Placement, NodesStayWhereTheyAreUntilTheirHostIsBad) {
     EXPECT_EQ(placement.place(1).value(), "n1");
 }
 
+TEST(Placement, ADoubtfulHostIsLeftWhereAnotherIsFree) {
+    Placement placement(four_and_a_spare());
+    place_all(placement);
+    placement.doubt("n1");
+    EXPECT_EQ(placement.place(1).value(), "n4");
+    placement.doubt("n2");
+    EXPECT_EQ(placement.place(2).value(), "n2") << "n1 is no better";
+    placement.fault("n2", Placement::kBad);
+    EXPECT_EQ(placement.place(2).value(), "n1") << "better than none";
+    EXPECT_EQ(placement.place(1).value(), "n4");
+}
+
 TEST(Placement, ExcludedHostsAreNotUsed) {
     auto options = four_and_a_spare();
     options.excluded = {"n1", "elsewhere"};

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <map>
 
 namespace osora::daemon {
 namespace {
 
 using namespace protocol;
+using std::chrono_literals::operator""ms;
 
 class HealthAgent : public testing::Test {
 protected:
@@ -150,6 +152,90 @@ TEST_F(HealthAgent, ReportsAndWarns) {
     ASSERT_EQ(sent<RunNotice>().size(), 1u);
     EXPECT_EQ(sent<RunNotice>()[0].detail, "n0: GPU 0: Xid 79");
     EXPECT_EQ(sent<RunNotice>()[0].kind, "node_health");
+}
+
+class GpuAgent : public HealthAgent {
+protected:
+    /// An attempt of one rank on a node with a GPU, whose rank then fails.
+    void fail_a_rank() {
+        welcome(true);
+        wait(10s);
+        sampled({});
+        hear(LaunchWorkers{.attempt = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
+        feed(WorkerSpawned{0, 0, 100, ""});
+        feed(WorkerExited{0, 0, 1, 0, false});
+        hear(StopAttempt{0, StopHow::terminate, "rank 0 failed"});
+    }
+    void sampled(std::vector<int> xids) {
+        HealthSampled answer;
+        answer.sample.gpus.emplace_back().xids = std::move(xids);
+        feed(answer);
+    }
+};
+
+TEST_F(GpuAgent, AsksTheDriverWhyARankFailedBeforeItReportsTheStop) {
+    fail_a_rank();
+    EXPECT_EQ(asked(), 2u);
+    EXPECT_TRUE(sent<NodeStopped>().empty());
+    sampled({31, 79});
+    ASSERT_EQ(sent<NodeStopped>().size(), 1u);
+    EXPECT_EQ(sent<NodeStopped>()[0].gpu_fault, "GPU 0: Xid 79");
+    hear(LaunchWorkers{.attempt = 1, .world_size = 2, .local_world_size = 1, .store_host = ""});
+    feed(WorkerSpawned{1, 0, 101, ""});
+    hear(StopAttempt{1, StopHow::kill, "asked"});
+    feed(WorkerExited{1, 0, 0, SIGKILL, false});
+    ASSERT_EQ(sent<NodeStopped>().size(), 2u) << "no rank has failed";
+    EXPECT_EQ(sent<NodeStopped>()[1].gpu_fault, "") << "that was in the attempt before";
+}
+
+TEST_F(GpuAgent, DoesNotWaitForADriverThatHangs) {
+    fail_a_rank();
+    wait(1900ms);
+    EXPECT_TRUE(sent<NodeStopped>().empty());
+    wait(100ms);
+    ASSERT_EQ(sent<NodeStopped>().size(), 1u);
+    EXPECT_EQ(sent<NodeStopped>()[0].gpu_fault, "");
+    sampled({79});
+    EXPECT_EQ(sent<NodeStopped>().size(), 1u);
+}
+
+TEST(ExecAgent, ReportsAFaultyGpuOfARankThatIsStopped) {
+    AgentOptions options;
+    options.exec = true;
+    AgentCore core(options, Now{});
+    std::vector<RankFailed> reported;
+    auto const feed = [&](AgentInput const& input) {
+        for (AgentAction const& each : core.handle(Now{}, input)) {
+            auto const* action = std::get_if<SendToController>(&each);
+            auto const* failed =
+                action != nullptr ? std::get_if<RankFailed>(&action->message) : nullptr;
+            if (failed != nullptr) reported.push_back(*failed);
+        }
+    };
+    feed(ControllerConnected{});
+    feed(ControllerSaid{Welcome{}});
+    LaunchWorkers order;
+    order.world_size = order.local_world_size = 2;
+    feed(ControllerSaid{order});
+    for (int rank : {0, 1}) feed(WorkerSpawned{0, rank, 100 + rank, ""});
+    feed(ControllerSaid{StopAttempt{0, StopHow::terminate, "rank 2 lost its peers"}});
+    feed(WorkerExited{0, 0, 1, 0, false, "terminated", ""});
+    EXPECT_TRUE(reported.empty()) << "it was stopped";
+    feed(WorkerExited{0, 1, 1, 0, false, "", "CUDA error: uncorrectable ECC error encountered\n"});
+    ASSERT_EQ(reported.size(), 1u);
+    EXPECT_EQ(reported[0].rank, 1);
+}
+
+TEST_F(HealthAgent, ANodeWithoutGpusReportsTheStopAtOnce) {
+    welcome(true);
+    wait(10s);
+    feed(HealthSampled{});
+    hear(LaunchWorkers{.attempt = 0, .world_size = 2, .local_world_size = 1, .store_host = ""});
+    feed(WorkerSpawned{0, 0, 100, ""});
+    feed(WorkerExited{0, 0, 1, 0, false});
+    hear(StopAttempt{0, StopHow::terminate, "rank 0 failed"});
+    EXPECT_EQ(sent<NodeStopped>().size(), 1u);
+    EXPECT_EQ(asked(), 1u);
 }
 
 TEST_F(HealthAgent, ReportsTheCoresOfItsRanks) {

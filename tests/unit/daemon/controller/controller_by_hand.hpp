@@ -21,6 +21,10 @@ public:
         : records(std::move(replayed)), core(options(records), records) {
         if (begin) take(core.start({now, 5}));
     }
+    explicit Controller(ControllerOptions const& chosen, std::vector<JournalRecord> replayed = {})
+        : records(std::move(replayed)), core(chosen, records) {
+        take(core.start({now, 5}));
+    }
     static ControllerOptions options(std::vector<JournalRecord> const& records) {
         ControllerOptions made;
         made.submission.nodes = 2;

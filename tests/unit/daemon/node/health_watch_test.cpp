@@ -75,6 +75,7 @@ TEST_F(Watch, AnXidIsAnAlarmAtOnce) {
     auto const reported = take(health);
     ASSERT_TRUE(reported);
     EXPECT_EQ(reported->alarm, "GPU 1: Xid 79; GPU 1: Xid 31");
+    EXPECT_EQ(reported->fault, "GPU 1: Xid 79") << "31 is a page fault, mostly of the program";
     EXPECT_EQ(reported->record.why, reported->alarm);
     EXPECT_FALSE(take(sample()));
 }
@@ -83,7 +84,9 @@ TEST_F(Watch, NewMemoryErrorsAreAnAlarmOldOnesAreNot) {
     EXPECT_EQ(take(sample())->alarm, "");
     auto health = sample();
     health.gpus[0].ecc_uncorrected = 5;
-    EXPECT_EQ(take(health)->alarm, "GPU 0: 2 uncorrected memory errors");
+    auto const reported = take(health);
+    EXPECT_EQ(reported->alarm, "GPU 0: 2 uncorrected memory errors");
+    EXPECT_EQ(reported->fault, reported->alarm);
     EXPECT_FALSE(take(health));
 }
 
@@ -91,7 +94,7 @@ TEST_F(Watch, AMissingGpuIsReportedOnce) {
     take(sample());
     auto health = sample();
     health.gpus.pop_back();
-    EXPECT_EQ(take(health)->alarm, "1 of 2 GPUs answer");
+    EXPECT_EQ(take(health)->fault, "1 of 2 GPUs answer");
     EXPECT_EQ(reports_in(5min, health), 0);
     take(sample());
     EXPECT_EQ(take(health)->alarm, "1 of 2 GPUs answer");

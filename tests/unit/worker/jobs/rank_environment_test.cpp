@@ -53,6 +53,11 @@ TEST(ExitCode, FollowsTheContract) {
     EXPECT_EQ(exit_code_of({Errc::io, "step 3: LibTorch: CUDA error: device-side assert"}), 15);
     EXPECT_EQ(exit_code_of({Errc::invalid_input, ""}), 14);
     EXPECT_EQ(exit_code_of({Errc::cancelled, ""}), 16);
+    std::string const ecc = "CUDA error: uncorrectable ECC error encountered";
+    EXPECT_EQ(exit_code_of({Errc::io, "step 3: LibTorch: " + ecc}), 17);
+    EXPECT_EQ(exit_code_of({Errc::unreachable, "gradients: NCCL error: " + ecc}), 17);
+    EXPECT_EQ(exit_code_of({Errc::invalid_input, "GPU 0: CUDA error: unknown error"}), 17);
+    EXPECT_EQ(exit_code_of({Errc::out_of_memory, "CUDA error: unknown error"}), 12);
 }
 
 }  // namespace
