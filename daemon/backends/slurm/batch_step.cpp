@@ -5,6 +5,7 @@
 #include "base/process/process.hpp"
 #include "daemon/backends/slurm/next_job.hpp"
 #include "daemon/controller/stop_request.hpp"
+#include "daemon/journal/journaled_status.hpp"
 #include "daemon/service/supervision.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/exit_codes.hpp"

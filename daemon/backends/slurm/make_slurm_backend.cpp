@@ -3,8 +3,8 @@
 
 #include "base/host_list.hpp"
 #include "base/process/capture.hpp"
-#include "daemon/backends/slurm/next_job.hpp"
 #include "daemon/backends/slurm/slurm_backend.hpp"
+#include "daemon/journal/journaled_status.hpp"
 #include "protocol/run_directory.hpp"
 #include "slurm/node_memory_file.hpp"
 

@@ -6,10 +6,8 @@
 #include "base/environment.hpp"
 #include "base/result.hpp"
 #include "protocol/run_directory.hpp"
-#include "protocol/run_status.hpp"
 #include "slurm/escalation.hpp"
 
-#include <filesystem>
 #include <string>
 #include <string_view>
 
@@ -26,8 +24,5 @@ struct NextJob {
 };
 /// What was done and why: "stop: the run is done", "job 13 follows: the job's time is over".
 [[nodiscard]] Result<std::string> escalate(NextJob const& next, Env const& env);
-
-/// The state that a run's journal shows now; a run without a journal is `submitted`.
-[[nodiscard]] Result<protocol::RunStatus> read_run_status(std::filesystem::path const& run_dir);
 
 }  // namespace osora::daemon

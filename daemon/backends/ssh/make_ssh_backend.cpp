@@ -1,8 +1,10 @@
 // Hosts were checked at submit, but a submission that another program made may still be wrong.
 #include "daemon/backends/ssh/make_ssh_backend.hpp"
 
+#include "daemon/backends/ssh/earlier_hosts.hpp"
 #include "daemon/backends/ssh/environment_to_send.hpp"
 #include "daemon/backends/ssh/ssh_backend.hpp"
+#include "daemon/journal/journaled_status.hpp"
 
 #include <fmt/format.h>
 
@@ -27,6 +29,10 @@ Result<std::unique_ptr<Backend>> make_ssh_backend(BackendSetup setup, TaskGroup&
     options.nodes = setup.config.resources.nodes;
     auto const spares = static_cast<std::size_t>(setup.config.resources.spares);
     if (options.hosts.size() > nodes + spares) options.hosts.resize(nodes + spares);
+    OSORA_TRY(auto const status, read_run_status(setup.start.run_dir));
+    std::vector<std::string> last;
+    for (auto const& node : status.nodes) last.push_back(node.host);
+    options.hosts = hosts_as_before(std::move(options.hosts), last);
     options.login.home = variable_or(setup.environment, "HOME", "");
     options.login.identity = setup.config.ssh.identity;
     options.login.known_hosts = setup.config.ssh.known_hosts;
