@@ -16,12 +16,10 @@
 #include "slurm/queue_text.hpp"
 #include "slurm/stage.hpp"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <optional>
 
 namespace osora::daemon {
