@@ -23,10 +23,18 @@ namespace {
 constexpr double kThreadPower = 0.85;
 /// Work beside matrix products (norms, GELU, softmax, copies), as passes over the values that are
 /// kept for backward. On a CPU such operators are bound by arithmetic: fitted to stdit3-tiny.
-constexpr double kPassesCpu = 20, kPassesGpu = 6;
+constexpr double kPassesCpu = 20;
 /// Cost of a model's operator relative to a bare at::add: autograd, its allocations, its views.
 /// Fitted to passes of stdit3-tiny over four tokens: 7.5 ms with 0.75 us.
-constexpr double kOperatorWeightCpu = 14, kOperatorWeightGpu = 2;
+constexpr double kOperatorWeightCpu = 14;
+
+/// Of a GPU, fitted to 13 passes and steps of STDiT3-XL/2 on an H200, 256 to 54,000 tokens a sample
+/// (docs/rfc/034): shares of the calibrated matrix rate, of products and of attention with all
+/// scores counted; passes over the values kept for backward, with osora's kernels and without; the
+/// cost of an operator; launches overlap with the GPU's work: p of (gpu^p + launch^p)^(1/p).
+constexpr double kProductShare = 0.8, kAttentionShare = 0.89;
+constexpr double kPassesFused = 9.2, kPassesPlain = 16.9;
+constexpr double kOperatorWeightGpu = 3.2, kLaunchSharpness = 4;
 struct SizeRate {
     int size;
     double gflops;
@@ -50,22 +58,60 @@ int computing_threads(StepQuery const& query) {
     return query.gpu ? 1 : query.threads;
 }
 
+/// Time to launch the operators of a pass without recomputation.
+double launches_s(ModelShape const& shape, double launch_floor_us) {
+    return kOperatorWeightGpu * static_cast<double>(operators_per_pass(shape)) * launch_floor_us *
+           1e-6;
+}
+
+/// Of a processor that was busy when it was measured, a pass that took less time shows the error.
+double launch_floor_us(Calibration const& calibration) {
+    double floor = calibration.launch_floor_us;
+    for (ModelStep const& measured : calibration.model_steps) {
+        auto const query = measured_query(measured, true);
+        if (query)
+            floor = std::min(floor, measured.forward_backward_s / launches_s(query->shape, 1));
+    }
+    return floor;
+}
+
+double gpu_pass_s(StepQuery const& query, Calibration const& calibration) {
+    int const bytes = value_bytes(query);
+    bool const fused = query.fused_kernels && kernels_fit(query.shape, bytes);
+    SampleCost const sample =
+        sample_cost(query.shape, query.bucket, {.bytes_per_value = bytes, .fused = fused});
+    double const samples =
+        static_cast<double>(query.micro_batch_size) / (query.sp_size * query.tp_size);
+    double const again = recomputed_share(query.shape, sample, query.activations.recompute);
+    double const rate = matmul_gflops(calibration, 1, query.shape.hidden) * 1e9;
+    double const attention = attention_flops(query.shape, sample);
+    double const products_s = (sample.forward_flops - attention) / (kProductShare * rate) +
+                              head_padding(query.shape) * attention / (kAttentionShare * rate);
+    double const traffic_s = (fused ? kPassesFused : kPassesPlain) *
+                             static_cast<double>(sample.saved_bytes) /
+                             (calibration.memory_bandwidth_gbps * 1e9);
+    // Backward is two of the three passes over what a forward pass reads and computes.
+    double const gpu_s = samples * (1 + again / 3) * (kTrainingFactor * products_s + traffic_s);
+    double const launch_s = (1 + again / 3) * launches_s(query.shape, launch_floor_us(calibration));
+    double const p = kLaunchSharpness;
+    return std::pow(std::pow(gpu_s, p) + std::pow(launch_s, p), 1 / p);
+}
+
 /// The formula of pass_time_s before scaling.
 double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
+    if (query.gpu) return gpu_pass_s(query, calibration);
     SampleCost const sample = sample_cost(query.shape, query.bucket);
     double const samples =
         static_cast<double>(query.micro_batch_size) / (query.sp_size * query.tp_size);
     double const again = recomputed_share(query.shape, sample, query.activations.recompute);
     double const flops = (kTrainingFactor + again) * sample.forward_flops * samples;
-    double const rate =
-        matmul_gflops(calibration, computing_threads(query), query.shape.hidden) * 1e9;
-    double const passes =
-        query.gpu ? kPassesGpu : kPassesCpu / std::pow(query.threads, kThreadPower);
+    double const rate = matmul_gflops(calibration, query.threads, query.shape.hidden) * 1e9;
+    double const passes = kPassesCpu / std::pow(query.threads, kThreadPower);
     // Backward is two of the three passes over the saved values of a forward pass.
     double const traffic =
         passes * (1 + again / 3) * static_cast<double>(sample.saved_bytes) * samples;
-    double const operators = (query.gpu ? kOperatorWeightGpu : kOperatorWeightCpu) *
-                             static_cast<double>(operators_per_pass(query.shape));
+    double const operators =
+        kOperatorWeightCpu * static_cast<double>(operators_per_pass(query.shape));
     return flops / rate + traffic / (calibration.memory_bandwidth_gbps * 1e9) +
            operators * calibration.launch_floor_us * 1e-6;
 }
@@ -143,6 +189,7 @@ Result<StepQuery> measured_query(ModelStep const& measured, bool gpu) {
     return StepQuery{.shape = std::move(shape),
                      .bucket = key,
                      .micro_batch_size = measured.micro_batch_size,
+                     .precision = gpu ? "bf16" : "fp32",
                      .threads = measured.threads,
                      .gpu = gpu};
 }

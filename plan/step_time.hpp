@@ -1,6 +1,6 @@
 // The time of a step on calibrated hardware: matrix products at a measured rate, memory traffic, a
 // floor per operator, exposed all_reduce, optimizer, loader. Pure. The formulas are scaled by the
-// calibration's real model steps, if it has some.
+// calibration's real model steps, if it has some. docs/rfc/034 has those of a GPU.
 #pragma once
 
 #include "plan/activation_choice.hpp"
@@ -50,6 +50,7 @@ struct StepQuery {
     int threads = 1;                           // of a CPU rank
     int cores = 1;                             // of the node
     bool gpu = false;
+    bool fused_kernels = true;  // of a GPU: osora's (docs/rfc/034), where the shapes fit them
     int grad_bucket_mib = 25;
     bool overlap = true;
     bool per_parameter = false;  // debug.collectives: one blocking all_reduce per parameter

@@ -12,23 +12,11 @@ namespace osora::plan {
 namespace {
 
 constexpr double kArchFusedBackward = 2.5;
-constexpr double kHeadStep = 64;
 /// T5-XXL's encoder: 24 layers of 4096, 64 heads, a gated MLP of 10240 (google/t5-v1_1-xxl).
 constexpr double kTextParameters = 4.76e9;
 /// FLOPs to encode a pixel: Stable Diffusion's image VAE, 1.08 TFLOP for 512 x 512; followed by the
 /// temporal VAE of Open-Sora 1.2; HunyuanVideo's, whose kernels are 3 x 3 x 3.
 constexpr double kImageVaeFlops = 4.1e6, kTemporalVaeFlops = 4.9e6, kVideoVaeFlops = 9.0e6;
-
-double attention_flops(ModelShape const& shape, SampleCost const& cost) {
-    double const c = shape.hidden, text = shape.text_tokens;
-    auto const tokens = static_cast<double>(cost.tokens());
-    if (shape.family == ModelFamily::mmdit) {
-        return shape.blocks() * 4 * c * (tokens + text) * (tokens + text);
-    }
-    double const self = static_cast<double>(cost.tokens_per_frame + cost.frames);
-    double const cross = text * (shape.family == ModelFamily::stdit3 ? 2 : 1);
-    return shape.depth * tokens * 4 * c * (self + cross);
-}
 
 /// Pairs of collectives per forward pass in shared linear layers.
 double tp_reduces(ModelShape const& shape) {
@@ -76,11 +64,8 @@ ModelWork arch_work(EvaluateRow const& row) {
     double const slower =
         1 + c.matmul_edge * (1 / tokens + 1 / width) + c.matmul_depth / shape.hidden;
     block.matmul_s = (cost.forward_flops - attention) * share / rates.matmul_flops * slower;
-    double const head_width = shape.head_dim();
-    // Kernels use heads of 64 or 128 values: STDiT's 72 cost as much as 128.
-    double const padded = std::ceil(head_width / kHeadStep) * kHeadStep / head_width;
-    block.attention_s =
-        fused_attention_s(row, padded * attention * share, attention * share / 4 / head_width);
+    block.attention_s = fused_attention_s(row, head_padding(shape) * attention * share,
+                                          attention * share / 4 / shape.head_dim());
     block.attention_backward = kArchFusedBackward;
     block.element_s = row.hardware.element_share * c.dit_element_bytes * layout.value_bytes() / 2 *
                       tokens * width / rates.memory_bytes;

@@ -3,10 +3,7 @@
 
 #include "base/text/units.hpp"
 #include "plan/evaluate/collective_cost.hpp"
-#include "plan/evaluate/evaluate.hpp"
 #include "plan/evaluate/work_time.hpp"
-#include "plan/model/model_cost.hpp"
-#include "plan/step_time.hpp"
 
 #include <fmt/format.h>
 
@@ -16,8 +13,8 @@
 namespace osora::plan {
 namespace {
 
-/// Rows of the products, and tokens of the passes, that saturate a GPU.
-constexpr double kFullRows = 16'384, kFullTokens = 65'536;
+/// Rows of the products, as osora-worker --calibrate.
+constexpr double kFullRows = 16'384;
 constexpr std::array kInnerSizes{64, 256, 1024, 2048, 4096, 8192};
 constexpr double kFitBytes = 1 << 30;
 
@@ -28,50 +25,7 @@ EvaluateRow row_of(GpuNodes const& nodes, std::string const& precision) {
     row.gpus_per_node = nodes.gpus_per_node;
     row.nic_gbit_per_gpu = nodes.nic_gbit_per_gpu;
     row.layout.precision = precision;
-    row.layout.zero_stage = 2;  // PyTorch's kernels, as in the worker
     return row;
-}
-
-/// The model on one bucket; nullopt: one of them is unknown.
-std::optional<ArchModel> model_of(RunConfig const& config, BucketSection const& bucket) {
-    auto shape = model_shape(config.model.arch);
-    if (shape.has_error()) return {};
-    auto const key = nominal_key({.resolution = bucket.resolution, .num_frames = bucket.num_frames},
-                                 shape->pixel_multiple());
-    if (key.has_error()) return {};
-    return ArchModel{.shape = std::move(*shape), .bucket = *key};
-}
-
-double tokens_of(ArchModel const& model) {
-    return static_cast<double>(sample_cost(model.shape, model.bucket).tokens());
-}
-
-/// Number of samples whose pass saturates a GPU.
-int full_batch(ArchModel const& model) {
-    return std::max(1, static_cast<int>(kFullTokens / tokens_of(model)));
-}
-
-/// Forward and backward of a single rank.
-double predicted_pass_s(EvaluateRow row, ArchModel const& model, int samples) {
-    row.arch = model;
-    row.nodes = row.gpus_per_node = 1;
-    row.layout.micro_batch_size = samples;
-    StepParts const parts = predict(row).parts;
-    return parts.compute_s + parts.launch_s;
-}
-
-/// Time that launching operators adds to a pass: most of it overlaps with the GPU's work, so it is
-/// the time of one sample beyond its part of a full batch.
-double launch_floor_us(EvaluateRow const& row, ArchModel const& model, Calibration c) {
-    int const full = full_batch(model) + 1;
-    double const one_s = predicted_pass_s(row, model, 1);
-    double const sample_s = (predicted_pass_s(row, model, full) - one_s) / (full - 1);
-    StepQuery const query{.shape = model.shape, .bucket = model.bucket, .gpu = true};
-    c.launch_floor_us = 0;
-    double const formula_s = pass_time_s(query, c);
-    c.launch_floor_us = 1;
-    double const launch_s = pass_time_s(query, c) - formula_s;  // of 1 us
-    return std::max(0.0, (one_s / sample_s - 1) * formula_s / launch_s);
 }
 
 AllReduceFit link_fit(EvaluateRow row) {
@@ -108,8 +62,8 @@ std::int64_t settled_memory_bytes(std::int64_t driver_bytes, double sheet_gib,
 
 }  // namespace
 
-Calibration nominal_rates(GpuNodes const& nodes, RunConfig const& config) {
-    EvaluateRow const row = row_of(nodes, config.optim.precision);
+Calibration nominal_rates(GpuNodes const& nodes, std::string const& precision) {
+    EvaluateRow const row = row_of(nodes, precision);
     Calibration c = nominal_gpu();
     c.processor = nodes.gpu.name;
     c.matmul.clear();
@@ -120,22 +74,6 @@ Calibration nominal_rates(GpuNodes const& nodes, RunConfig const& config) {
     }
     c.memory_bandwidth_gbps = rates_of(row).memory_bytes / 1e9;
     c.all_reduce = link_fit(row);
-    std::optional<ArchModel> smallest;
-    std::vector<ModelStep> steps;
-    for (BucketSection const& bucket : config.bucket) {
-        auto const model = model_of(config, bucket);
-        if (!model) continue;
-        if (!smallest || tokens_of(*model) < tokens_of(*smallest)) smallest = model;
-        int const samples = full_batch(*model);
-        steps.push_back({.arch = config.model.arch,
-                         .resolution = bucket.resolution,
-                         .num_frames = bucket.num_frames,
-                         .micro_batch_size = samples,
-                         .threads = 1,
-                         .forward_backward_s = predicted_pass_s(row, *model, samples)});
-    }
-    if (smallest) c.launch_floor_us = launch_floor_us(row, *smallest, c);
-    c.model_steps = std::move(steps);
     return c;
 }
 
@@ -158,7 +96,7 @@ void plan_for_gpus(GpuNodes const& nodes, std::int64_t memory_bytes, PlanRequest
         request.cluster.nodes.empty() ? topology::Node{} : std::move(request.cluster.nodes.front());
     node.gpus.assign(static_cast<std::size_t>(nodes.gpus_per_node), {nodes.gpu.name, bytes});
     request.cluster.nodes.assign(static_cast<std::size_t>(nodes.nodes), node);
-    request.calibration = nominal_rates(nodes, config);
+    request.calibration = nominal_rates(nodes, config.optim.precision);
     request.nominal_gpu = nodes.gpu.name;
     request.nominal_network = nominal_network(nodes);
 }
@@ -178,7 +116,7 @@ void plan_for_own_gpus(HardwareTable const& hardware, PlanRequest& request) {
     auto const& resources = request.config.resources;
     request.calibration = nominal_rates(
         {.gpu = *found, .nodes = resources.nodes, .gpus_per_node = resources.gpus_per_node},
-        request.config);
+        request.config.optim.precision);
     request.nominal_gpu = first.name;
     request.gpu_found = true;
 }

@@ -6,6 +6,7 @@
 #include "plan/planner.hpp"
 
 #include <optional>
+#include <string>
 
 namespace osora::plan {
 
@@ -17,9 +18,8 @@ struct GpuNodes {
     double nic_gbit_per_gpu = 0;  // 0: not known
 };
 
-/// measured = false, in the precision of `config`. model_steps are the passes that the equations
-/// predict for its model and buckets, so that both models agree on compute times.
-[[nodiscard]] Calibration nominal_rates(GpuNodes const& nodes, RunConfig const& config);
+/// measured = false; matrix products in this precision.
+[[nodiscard]] Calibration nominal_rates(GpuNodes const& nodes, std::string const& precision);
 
 /// all_reduce over all GPUs of several nodes; nullopt: one node, or its cards are unknown.
 [[nodiscard]] std::optional<CollectiveCurve> nominal_network(GpuNodes const& nodes);

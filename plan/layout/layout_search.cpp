@@ -179,6 +179,7 @@ StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads
             .threads = threads,
             .cores = context.cores,
             .gpu = context.gpu,
+            .fused_kernels = context.config.debug.kernels == "fused",
             .grad_bucket_mib = context.config.parallel.grad_bucket_mib.value_or(25),
             .overlap = context.config.parallel.overlap,
             .per_parameter = context.config.debug.collectives == "per_parameter"};

@@ -3,6 +3,7 @@
 #include "plan/model/model_cost.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace osora::plan {
@@ -168,6 +169,23 @@ double recomputed_share(ModelShape const& shape, SampleCost const& cost,
     double const blocks_flops = static_cast<double>(blocks) * n;
     if (shape.family == ModelFamily::mmdit) return blocks_flops * 4 * c * n / cost.forward_flops;
     return 1 - blocks_flops * 4 * shape.mlp_ratio * c * c / cost.forward_flops;
+}
+
+double attention_flops(ModelShape const& shape, SampleCost const& cost) {
+    double const c = shape.hidden, text = shape.text_tokens;
+    auto const tokens = static_cast<double>(cost.tokens());
+    if (shape.family == ModelFamily::mmdit) {
+        return shape.blocks() * 4 * c * (tokens + text) * (tokens + text);
+    }
+    double const self = static_cast<double>(cost.tokens_per_frame + cost.frames);
+    double const cross = text * (shape.family == ModelFamily::stdit3 ? 2 : 1);
+    return shape.depth * tokens * 4 * c * (self + cross);
+}
+
+double head_padding(ModelShape const& shape) {
+    constexpr double kHeadStep = 64;
+    double const width = shape.head_dim();
+    return std::ceil(width / kHeadStep) * kHeadStep / width;
 }
 
 std::int64_t operators_per_pass(ModelShape const& shape) {

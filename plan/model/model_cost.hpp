@@ -41,6 +41,12 @@ struct SampleCost {
 [[nodiscard]] SampleCost sample_cost(ModelShape const& shape, BucketKey const& key,
                                      KeptQuery const& kept = {});
 
+/// Of the forward_flops those of attention's two products: scores of all tokens that see each
+/// other, and their values.
+[[nodiscard]] double attention_flops(ModelShape const& shape, SampleCost const& cost);
+/// >= 1: kernels of GPUs compute heads of 64 or 128 values, so that STDiT's 72 cost as much as 128.
+[[nodiscard]] double head_padding(ModelShape const& shape);
+
 /// FLOPs of a sample's forward pass in the embedders (captions, patches, times), in each block, and
 /// in the final layer. Blocks, patches and final layer are the forward_flops of sample_cost(). What
 /// embeds input counts two thirds: its backward pass needs no gradient of that.

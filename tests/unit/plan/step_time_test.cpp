@@ -173,6 +173,51 @@ TEST(StepTime, APassOfAShortenedModelScalesTheWholeOne) {
     EXPECT_NEAR(pass_time_s(query, c), whole / 3, 1e-9);
 }
 
+/// An H200 as osora plan calibrate measured it twice, 2026-11-27; the processor was busy in the
+/// second.
+Calibration measured_h200(double launch_floor_us) {
+    Calibration c = nominal_gpu();
+    c.measured = true;
+    c.matmul = {{1, 256, 392'129}, {1, 1024, 716'617}, {1, 2048, 750'581}, {1, 4096, 738'934}};
+    c.memory_bandwidth_gbps = 4236;
+    c.launch_floor_us = launch_floor_us;
+    c.model_steps = {{"stdit3-xl/2", "144p", 51, 4, 1, 0.02612, 4},
+                     {"stdit3-xl/2", "240p", 51, 2, 1, 0.03533, 4},
+                     {"stdit3-xl/2", "360p", 51, 1, 1, 0.03919, 4}};
+    return c;
+}
+
+struct H200Step {
+    char const* resolution;
+    int num_frames, micro_batch_size, grad_accum_steps, depth;
+    double seconds;
+};
+
+// Steps of STDiT3-XL/2 in bf16 on that GPU (docs/rfc/034): buckets of 256 to 54,000 tokens, of
+// which the calibration has passes of 2,160 to 13,500.
+TEST(StepTime, StepsOfAnH200AreAsLongAsItsCalibrationSays) {
+    for (double const launch_floor_us : {5.804, 8.558}) {
+        Calibration const c = measured_h200(launch_floor_us);
+        for (H200Step const& step :
+             {H200Step{"144p", 51, 4, 1, 4, 0.034}, H200Step{"240p", 51, 4, 1, 4, 0.072},
+              H200Step{"360p", 51, 4, 1, 4, 0.151}, H200Step{"480p", 51, 4, 1, 4, 0.265},
+              H200Step{"720p", 51, 4, 1, 4, 0.689}, H200Step{"256", 1, 4, 1, 4, 0.032},
+              H200Step{"720p", 1, 4, 1, 4, 0.051}, H200Step{"360p", 51, 1, 1, 4, 0.048},
+              H200Step{"360p", 51, 16, 2, 4, 1.146}, H200Step{"360p", 51, 2, 2, 28, 1.078}}) {
+            StepQuery query =
+                measured_query(
+                    {"stdit3-xl/2", step.resolution, step.num_frames, step.micro_batch_size}, true)
+                    .value();
+            query.shape.depth = step.depth;
+            query.shape.text_tokens = 200;
+            query.grad_accum_steps = step.grad_accum_steps;
+            double const predicted_s = step_time(query, c).total_s();
+            EXPECT_NEAR(predicted_s, step.seconds, 0.1 * step.seconds)
+                << step.resolution << " x " << step.num_frames << ", depth " << step.depth;
+        }
+    }
+}
+
 TEST(StepTime, ThreadsOfARankMakeNoGpuFaster) {
     Calibration c = nominal_gpu();
     StepQuery query = tiny();

@@ -38,13 +38,9 @@ PlanDecision decision_of(PlanRequest const& request) {
 
 TEST(NominalRates, AreThoseOfTheGpuAndCheckOut) {
     for (Hardware const& gpu : hardware().all()) {
-        RunConfig config;
-        config.model.arch = "stdit3-xl/2";
-        config.bucket = {{"360p", 51, 1.0, {}}, {"144p", 1, 1.0, {}}};
-        Calibration const c = nominal_rates({.gpu = gpu, .gpus_per_node = 8}, config);
+        Calibration const c = nominal_rates({.gpu = gpu, .gpus_per_node = 8}, "bf16");
         EXPECT_TRUE(check_calibration(c).has_value()) << gpu.name;
         EXPECT_FALSE(c.measured);
-        EXPECT_EQ(c.model_steps.size(), 2u);
         double const large = c.matmul.back().gflops / 1e3;
         EXPECT_LT(large, gpu.bf16_tflops) << gpu.name;
         EXPECT_GT(large, 0.5 * gpu.sustained_share * gpu.bf16_tflops) << gpu.name;
@@ -53,10 +49,7 @@ TEST(NominalRates, AreThoseOfTheGpuAndCheckOut) {
 
 /// Time that a pipeline's stages on two nodes of H100 wait for each other.
 double stages_wait_s(double nic_gbit, int ranks_per_node = 8) {
-    RunConfig config;
-    config.model.arch = "mmdit-11b";
-    config.bucket = {{"360p", 51, 1.0, {}}};
-    Calibration const c = nominal_rates(nodes_of("h100", 2, nic_gbit), config);
+    Calibration const c = nominal_rates(nodes_of("h100", 2, nic_gbit), "bf16");
     GroupNetwork const network(*nominal_network(nodes_of("h100", 2, nic_gbit)), {16, 2});
     StepQuery query{.shape = model_shape("mmdit-11b").value(), .bucket = {360, 640, 51}};
     query.grad_accum_steps = 4;
@@ -83,29 +76,54 @@ TEST(NominalRates, StagesOnOtherNodesExchangeOverTheirCards) {
     EXPECT_EQ(stages_wait_s(25, 16), stages_wait_s(200, 16));
 }
 
-TEST(NominalRates, APassTakesWhatEvaluateSays) {
-    RunConfig config;
-    config.model.arch = "stdit3-xl/2";
-    config.bucket = {{"360p", 51, 1.0, {}}};
-    Calibration const c = nominal_rates(nodes_of("h100", 1), config);
-    EvaluateRow row;
-    row.hardware = hardware().find("h100").value();
-    row.layout.zero_stage = 2;
-    ModelShape const shape = model_shape("stdit3-xl/2").value();
+/// Forward and backward of four samples of 51 frames, in bf16.
+StepQuery four_samples(std::string const& arch, std::string const& resolution) {
+    ModelShape shape = model_shape(arch).value();
     BucketKey const key =
-        nominal_key({.resolution = "360p", .num_frames = 51}, shape.pixel_multiple()).value();
-    row.arch = ArchModel{.shape = shape, .bucket = key};
-    for (int const samples : {1, 2, 4, 8}) {
-        row.layout.micro_batch_size = samples;
-        StepParts const parts = predict(row).parts;
-        StepQuery const query{.shape = shape,
-                              .bucket = key,
-                              .micro_batch_size = samples,
-                              .precision = "bf16",
-                              .threads = 8,
-                              .gpu = true};
-        double const expected_s = parts.compute_s + parts.launch_s;
-        EXPECT_NEAR(pass_time_s(query, c), expected_s, 0.02 * expected_s) << samples;
+        nominal_key({.resolution = resolution, .num_frames = 51}, shape.pixel_multiple()).value();
+    return {.shape = std::move(shape),
+            .bucket = key,
+            .micro_batch_size = 4,
+            .precision = "bf16",
+            .gpu = true};
+}
+
+// Its constants are those of published runs of PyTorch.
+TEST(NominalRates, WithoutOsorasKernelsAPassTakesAboutWhatEvaluateSays) {
+    for (char const* gpu : {"a100", "h100", "h200"}) {
+        for (char const* arch : {"stdit2-xl/2", "stdit3-xl/2", "mmdit-11b"}) {
+            for (char const* resolution : {"144p", "360p", "720p"}) {
+                StepQuery query = four_samples(arch, resolution);
+                query.fused_kernels = false;
+                EvaluateRow row;
+                row.hardware = hardware().find(gpu).value();
+                row.layout.zero_stage = 2;
+                row.layout.micro_batch_size = 4;
+                row.arch = ArchModel{.shape = query.shape, .bucket = query.bucket};
+                StepParts const parts = predict(row).parts;
+                Calibration const c = nominal_rates(nodes_of(gpu, 1), "bf16");
+                double const ratio = pass_time_s(query, c) / (parts.compute_s + parts.launch_s);
+                EXPECT_GT(ratio, 0.7) << gpu << " " << arch << " " << resolution;
+                EXPECT_LT(ratio, 1.25) << gpu << " " << arch << " " << resolution;
+                query.fused_kernels = true;
+                EXPECT_LT(pass_time_s(query, c), 0.97 * ratio * (parts.compute_s + parts.launch_s));
+            }
+        }
+    }
+}
+
+// Steps with osora's kernels on an H200, 2026-11-27 (docs/rfc/034).
+TEST(NominalRates, StepsOfAnH200AreLongerByAThirdAtMost) {
+    Calibration const c = nominal_rates(nodes_of("h200", 1), "bf16");
+    for (auto const& [resolution, measured_s] :
+         {std::pair("144p", 0.034), std::pair("240p", 0.072), std::pair("360p", 0.151),
+          std::pair("480p", 0.265), std::pair("720p", 0.689)}) {
+        StepQuery query = four_samples("stdit3-xl/2", resolution);
+        query.shape.depth = 4;
+        query.shape.text_tokens = 200;
+        double const ratio = step_time(query, c).total_s() / measured_s;
+        EXPECT_GT(ratio, 0.9) << resolution;
+        EXPECT_LT(ratio, 1.33) << resolution;
     }
 }
 
