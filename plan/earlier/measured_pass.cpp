@@ -58,7 +58,8 @@ PassCorrection::PassCorrection(std::vector<MeasuredPass> const& passes, StepQuer
                        .activations = {.recompute = each.recompute, .store = each.activation_store},
                        .threads = each.threads,
                        .cores = std::max(1, each.cores),
-                       .gpu = query.gpu};
+                       .gpu = query.gpu,
+                       .fused_kernels = query.fused_kernels};
         StepTime const predicted = step_time(then, calibration);
         Factors ratio{.pass = each.pass_s / predicted.compute_s};
         if (is_time(each.optimizer_s)) ratio.optimizer = each.optimizer_s / predicted.optimizer_s;
