@@ -263,7 +263,7 @@ void AgentCore::Impl::worker_failed(int rank, WorkerExited const& end) {
     bool const first = std::ranges::count_if(workers_, &WorkerState::failed) == 1;
     report(RankFailed{attempt_, options_.node, rank, end.exit_code, end.signal, end.oom_killed,
                       worker.failure_message.empty() ? end.last_line : worker.failure_message,
-                      first ? end.tail : ""});
+                      first || names_hardware(end) ? end.tail : ""});
     if (first && has_gpus_ && next_sample_ != kNever) sample_health();
 }
 

@@ -51,8 +51,8 @@ private:
     void perform(BlameHost action) { order(&Backend::blame_host, std::move(action)); }
     void perform(Finish action);
     template <class Action>
-    void order(void (Backend::*order)(Action const&), Action action) {
-        journal_.then([=, this, action = std::move(action)] { ((*backend_).*order)(action); });
+    void order(void (Backend::*method)(Action const&), Action action) {
+        journal_.then([=, this, action = std::move(action)] { ((*backend_).*method)(action); });
     }
 
     void note(protocol::RunNotice notice);

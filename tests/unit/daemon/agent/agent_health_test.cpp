@@ -1,6 +1,8 @@
 // The agent core: when it samples, how it handles a sample; its ranks' cores and matrices.
 #include "daemon/agent/agent_core.hpp"
 
+#include "protocol/gpu_failure.hpp"
+
 #include <gtest/gtest.h>
 
 #include <csignal>
@@ -224,6 +226,7 @@ TEST(ExecAgent, ReportsAFaultyGpuOfARankThatIsStopped) {
     feed(WorkerExited{0, 1, 1, 0, false, "", "CUDA error: uncorrectable ECC error encountered\n"});
     ASSERT_EQ(reported.size(), 1u);
     EXPECT_EQ(reported[0].rank, 1);
+    EXPECT_EQ(hardware_fault_of(reported[0]), "uncorrectable ECC error encountered");
 }
 
 TEST_F(HealthAgent, ANodeWithoutGpusReportsTheStopAtOnce) {
