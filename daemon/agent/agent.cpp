@@ -21,6 +21,7 @@
 
 #include <csignal>
 #include <deque>
+#include <filesystem>
 
 namespace osora::daemon {
 namespace {
@@ -46,6 +47,9 @@ AgentOptions agent_options(AgentSetup const& setup, std::int64_t wall_us) {
     looked.wall_us = wall_us;
     options.facts["preflight"] = preflight_fact(start.run_dir, std::move(looked));
     options.lease = duration_of<MonotonicTime>(start.lease_s);
+    // NVML reports Xids from the first sample on, and later samples show GPUs that are gone.
+    std::error_code none;
+    if (std::filesystem::exists("/dev/nvidiactl", none)) options.health_first = {};
     return options;
 }
 

@@ -80,7 +80,7 @@ void AgentCore::Impl::hear(Welcome const& message) {
     answer_due_ = {};
     bool const sampled = next_sample_ != kNever;
     if (message.health != sampled) {
-        next_sample_ = message.health ? now_.monotonic + options_.health_every : kNever;
+        next_sample_ = message.health ? now_.monotonic + options_.health_first : kNever;
     }
     wants_matrices_ = message.matrices;
     wants_collectives_ = message.collectives;

@@ -33,6 +33,7 @@ struct AgentOptions {
     MonotonicTime kill_grace = 3s;   // from SIGTERM (or StopWorker, at the lease's end) to SIGKILL
     MonotonicTime reap_limit = 2s;   // from SIGKILL until a process counts as orphaned
     MonotonicTime health_every = 10s;
+    MonotonicTime health_first = 10s;  // from the welcome to the first sample
 };
 
 // Inputs.

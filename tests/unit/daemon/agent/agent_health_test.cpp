@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <map>
 
@@ -120,6 +121,18 @@ TEST_F(HealthAgent, ReportsCollectivesOnlyToAControllerThatTakesThem) {
     feed(WorkerSaid{0, 0, step_with_a_vote(0)});
     wait(60s);
     EXPECT_TRUE(sent<CollectiveSums>().empty());
+}
+
+TEST(AgentCore, MaySampleAtOnce) {
+    AgentOptions options;
+    options.health_first = 0s;
+    AgentCore core(options, Now{});
+    (void)core.handle(Now{}, ControllerConnected{});
+    (void)core.handle(Now{}, ControllerSaid{Welcome{0, true, true, true}});
+    EXPECT_EQ(core.next_deadline(), 0s);
+    auto const actions = core.handle(Now{}, AgentTick{});
+    EXPECT_TRUE(std::ranges::any_of(
+        actions, [](auto const& each) { return std::holds_alternative<SampleHealth>(each); }));
 }
 
 TEST_F(HealthAgent, DoesNotAskAgainBeforeTheAnswer) {
