@@ -32,8 +32,7 @@ struct AgentOptions {
     MonotonicTime linger = 0s;       // no workers and no controller for so long: exit
     MonotonicTime kill_grace = 3s;   // from SIGTERM (or StopWorker, at the lease's end) to SIGKILL
     MonotonicTime reap_limit = 2s;   // from SIGKILL until a process counts as orphaned
-    MonotonicTime health_every = 10s;
-    MonotonicTime health_first = 10s;  // from the welcome to the first sample
+    MonotonicTime health_every = 10s, health_first = 10s;  // first: from the welcome
 };
 
 // Inputs.
