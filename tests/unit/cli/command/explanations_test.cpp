@@ -42,7 +42,7 @@ TEST(Explanations, AreFoundByIdWordAndExitCodeOfTheWorker) {
         EXPECT_EQ(find_explanation(wanted), nullptr) << wanted;
     using namespace protocol;
     for (int const code : {kExitComm, kExitRefused, kExitOutOfMemory, kExitData, kExitConfiguration,
-                           kExitCheckFailed, kExitEndedByController, kExitDoNotRequeue}) {
+                           kExitCheckFailed, kExitEndedByController, kExitGpu, kExitDoNotRequeue}) {
         EXPECT_NE(find_explanation(std::to_string(code)), nullptr) << code;
     }
 }
@@ -97,6 +97,10 @@ TEST(Explanations, EveryEndOfARunHasOne) {
     EXPECT_EQ(of(Verdict::node_fault, killed(9)), "E-killed");
     EXPECT_EQ(of(Verdict::node_fault, exited(16)), "E-ended");
     EXPECT_EQ(of(Verdict::node_fault, {}, false, false), "E-node");
+    EXPECT_EQ(of(Verdict::app_bug, exited(17)), "E-gpu");
+    RankEnd faulty = exited(1);
+    faulty.blames_host = true;
+    EXPECT_EQ(of(Verdict::node_fault, faulty, true), "E-gpu");
 }
 
 // What the table of protocol/verdicts makes of a worker's exit code leads to the explanation that
