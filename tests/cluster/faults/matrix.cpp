@@ -144,7 +144,7 @@ FaultSpec bad_gpu() {
     return spec;
 }
 
-/// The second node has moved to the spare host, and that has cost one restart.
+/// The second node has moved to the spare host for one restart, and `osora nodes` knows why.
 void left_its_host(FaultyRun const& run) {
     rank_failed(17, 0)(run);
     std::vector<std::string> hosts;
@@ -155,6 +155,10 @@ void left_its_host(FaultyRun const& run) {
     EXPECT_EQ(hosts[0], "n1");
     EXPECT_EQ(hosts[1], "n3");
     node_lost(run);
+    if (run.backend() != "slurm") return;
+    auto const memory = run.run_dir().parent_path().parent_path() / "node_memory.json";
+    EXPECT_THAT(run.on("n0", {"cat", memory.string()}).out,
+                testing::HasSubstr("GPU fault: uncorrectable ECC error encountered"));
 }
 
 std::vector<FaultRow> rank_rows() {
