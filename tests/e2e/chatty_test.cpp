@@ -74,7 +74,8 @@ TEST_F(E2eChatty, LinesOfSteps) {
                "say(b'step 900000000 loss 1.0\\n')\n",
                mib_));
     EXPECT_EQ(last_step(), 900'000'000) << "the newest line is read";
-    auto const notices = events<RunNotice>();
+    auto notices = events<RunNotice>();
+    std::erase_if(notices, [](auto const& each) { return each.kind == "throughput_sag"; });
     ASSERT_EQ(notices.size(), 1u);
     EXPECT_EQ(notices[0].kind, "steps_left_out");
     EXPECT_THAT(notices[0].detail, HasSubstr("came faster than steps are read"));

@@ -287,10 +287,11 @@ TEST_F(E2eFullDisk, TheRunContinuesWithoutMetrics) {
     fill_disk();
     release();
     EXPECT_EQ(wait_for_exit(), 0) << errors();
+    // On a busy machine there may be notices of slow steps, too.
     auto const notices = events<RunNotice>();
-    ASSERT_FALSE(notices.empty());
-    EXPECT_EQ(notices[0].kind, "metrics_lost");
-    EXPECT_THAT(notices[0].detail, HasSubstr("No space left on device"));
+    auto const lost = std::ranges::find(notices, "metrics_lost", &RunNotice::kind);
+    ASSERT_NE(lost, notices.end());
+    EXPECT_THAT(lost->detail, HasSubstr("No space left on device"));
     EXPECT_EQ(events<RunEnded>().at(0).verdict, Verdict::ok);
     EXPECT_EQ(last<CheckpointCompleted>().step, spec.steps);
 }
