@@ -141,10 +141,16 @@ TEST(Golden, AJournalOfAnOlderOsoraIsRead) {
 
 TEST(Golden, AJournalThatCountsEpochsHoldsTheSame) {
     JournalReader reader;
-    auto const records = reader.feed(golden("journal2_epochs"));
+    auto records = reader.feed(golden("journal2_epochs"));
     ASSERT_TRUE(records.has_value()) << records.error().message;
     std::string again(kPlainJournalHeader);
-    for (auto const& each : *records) again += *encode_record(each, JournalBodies::plain);
+    for (JournalRecord& each : *records) {
+        if (auto* stopped = std::get_if<NodeStopped>(&each.event)) {
+            EXPECT_EQ(stopped->gpu_fault, "") << "a newer member";
+            stopped->gpu_fault = "GPU 3: Xid 79";
+        }
+        again += *encode_record(each, JournalBodies::plain);
+    }
     // Written before RelaunchAsked, the newest event, was added.
     EXPECT_EQ(records->size(), std::variant_size_v<RunEvent> - 1);
     EXPECT_TRUE(golden("journal").starts_with(again));

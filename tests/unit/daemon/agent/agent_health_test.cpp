@@ -13,7 +13,6 @@ namespace osora::daemon {
 namespace {
 
 using namespace protocol;
-using std::chrono_literals::operator""ms;
 
 class HealthAgent : public testing::Test {
 protected:
@@ -128,9 +127,7 @@ TEST(AgentCore, MaySampleAtOnce) {
     options.health_first = 0s;
     AgentCore core(options, Now{});
     (void)core.handle(Now{}, ControllerConnected{});
-    (void)core.handle(Now{}, ControllerSaid{Welcome{0, true, true, true}});
-    EXPECT_EQ(core.next_deadline(), 0s);
-    auto const actions = core.handle(Now{}, AgentTick{});
+    auto const actions = core.handle(Now{}, ControllerSaid{Welcome{0, true, true, true}});
     EXPECT_TRUE(std::ranges::any_of(
         actions, [](auto const& each) { return std::holds_alternative<SampleHealth>(each); }));
 }
@@ -205,9 +202,9 @@ TEST_F(GpuAgent, AsksTheDriverWhyARankFailedBeforeItReportsTheStop) {
 
 TEST_F(GpuAgent, DoesNotWaitForADriverThatHangs) {
     fail_a_rank();
-    wait(1900ms);
+    wait(1s);
     EXPECT_TRUE(sent<NodeStopped>().empty());
-    wait(100ms);
+    wait(2s);
     ASSERT_EQ(sent<NodeStopped>().size(), 1u);
     EXPECT_EQ(sent<NodeStopped>()[0].gpu_fault, "");
     sampled({79});
