@@ -56,13 +56,13 @@ TEST(FaultyGpu, WhatAnAgentSawOfItsDriverCountsAsWell) {
     controller.say(0, lost_peer);
     controller.say(0, NodeStopped{0, 0, 0});
     NodeStopped stopped{0, 1, 0};
-    stopped.gpu_fault = std::string(300, 'x');
+    stopped.gpu_fault = "GPU 3: Xid 79" + std::string(300, '.');
     controller.say(1, stopped);
     ASSERT_EQ(controller.asked<BlameHost>().size(), 1u);
     EXPECT_EQ(controller.asked<BlameHost>()[0].fault.size(), 200u) << "agents are not trusted";
     EXPECT_EQ(controller.asked<StopAgent>().at(0).node, 1);
     EXPECT_TRUE(controller.core.status().cause.starts_with(
-        "node 1 was lost: its host has a faulty GPU: xxx"));
+        "node 1 was lost: its host has a faulty GPU: GPU 3: Xid 79"));
 }
 
 TEST(FaultyGpu, OnTheOnlyHostTheAgentStays) {
