@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <utility>
 
 namespace osora {
 
@@ -14,6 +15,14 @@ std::string host_name() {
 
 std::string node_name(Environment const& environment) {
     return variable_or(environment, "SLURMD_NODENAME", host_name());
+}
+
+bool is_same_host(std::string_view left, std::string_view right) {
+    if (left.size() > right.size()) std::swap(left, right);
+    bool const is_address = right.find_first_not_of("0123456789.:") == std::string_view::npos;
+    if (left == right || left.empty() || is_address) return left == right && !left.empty();
+    return right.starts_with(left) && right[left.size()] == '.' &&
+           left.find('.') == std::string_view::npos;
 }
 
 }  // namespace osora

@@ -1,27 +1,22 @@
 #include "slurm/placement.hpp"
 
 #include "base/check.hpp"
+#include "base/host_name.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 namespace osora::slurm {
-namespace {
-
-/// A host may call itself "n1.cluster" where Slurm says "n1".
-std::string short_name(std::string const& host) {
-    return host.substr(0, host.find('.'));
-}
-
-}  // namespace
 
 Placement::Placement(PlacementOptions options)
     : hosts_(std::move(options.hosts)), of_node_(static_cast<std::size_t>(options.nodes)) {
     for (std::string const& host : options.excluded) faults_[host] = kBad;
     for (std::size_t node = 0; node < of_node_.size() && node < options.last.size(); ++node) {
-        auto const found = std::ranges::find(hosts_, short_name(options.last[node]), short_name);
-        if (found != hosts_.end() && !options.last[node].empty()) of_node_[node] = *found;
+        auto const found = std::ranges::find_if(hosts_, [&](std::string const& host) {
+            return is_same_host(host, options.last[node]);
+        });
+        if (found != hosts_.end()) of_node_[node] = *found;
     }
 }
 

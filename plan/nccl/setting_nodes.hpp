@@ -1,6 +1,7 @@
 // The nodes that a setting of a plan is for. Pure; for the agents, which do not link the planner.
 #pragma once
 
+#include "base/host_name.hpp"
 #include "plan/decision.hpp"
 
 #include <algorithm>
@@ -11,12 +12,7 @@ namespace osora::plan {
 
 /// Whether ranks on `node` get the setting; "n1" and "n1.cluster" are the same node.
 [[nodiscard]] inline bool applies_to(NcclSetting const& setting, std::string_view node) {
-    auto const short_name = [](std::string_view name) { return name.substr(0, name.find('.')); };
-    auto const is_node = [&](std::string const& each) {
-        bool const one_short =
-            each.find('.') == std::string::npos || node.find('.') == std::string_view::npos;
-        return each == node || (one_short && short_name(each) == short_name(node));
-    };
+    auto const is_node = [&](std::string const& each) { return is_same_host(each, node); };
     return setting.nodes.empty() || std::ranges::any_of(setting.nodes, is_node);
 }
 
