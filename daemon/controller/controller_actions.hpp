@@ -49,7 +49,8 @@ struct StopAgent {
 /// host is free.
 struct BlameHost {
     int node = 0;
-    std::string fault;  // "uncorrectable ECC error encountered"
+    std::string fault;     // "uncorrectable ECC error encountered"
+    bool counted = false;  // an earlier incarnation of the controller blamed it for this one
 };
 struct Finish {  // the controller process exits
     int exit_code = 0;

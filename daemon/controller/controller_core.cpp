@@ -58,7 +58,7 @@ ControllerCore::Impl::Impl(ControllerOptions options, std::vector<JournalRecord>
         if (replayed_notices_.size() > kNoticesKept) replayed_notices_.pop_front();
     }
     for (std::size_t node = 0; node < std::min(links_.size(), status_.nodes.size()); ++node) {
-        if (!status_.nodes[node].gpu_fault.empty()) links_[node].blamed = status_.attempt;
+        if (!status_.nodes[node].gpu_fault.empty()) links_[node].blamed_before = status_.attempt;
     }
     // An earlier incarnation may have left agents, but no workers once it has ended the run.
     bool const opened_again = options_.resume && status_.state == RunState::done;

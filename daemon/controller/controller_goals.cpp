@@ -58,7 +58,7 @@ void ControllerCore::Impl::blame_hosts() {
         std::string const& fault = node_status(node).gpu_fault;
         if (fault.empty() || each.blamed == status_.attempt) continue;
         each.blamed = status_.attempt;
-        act(BlameHost{node, fault});
+        act(BlameHost{node, fault, each.blamed_before == status_.attempt});
     }
 }
 

@@ -56,7 +56,8 @@ struct NodeLink {
     std::optional<protocol::StopHow> stop_sent;
     MonotonicTime stop_deadline = kNever;  // after it the agent is ended
     bool dismissed = false;
-    int blamed = -2;  // newest attempt after which BlameHost was sent
+    int blamed = -2;         // newest attempt after which BlameHost was sent
+    int blamed_before = -2;  // likewise, by an earlier incarnation
     protocol::Heartbeat heartbeat;
     int next_step = 0;         // metrics below it were taken
     int next_matrix_step = 0;  // matrices below it are in the journal

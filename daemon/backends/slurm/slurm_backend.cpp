@@ -238,7 +238,7 @@ void SlurmBackend::stop_agent(StopAgent const& order) {
 void SlurmBackend::blame_host(BlameHost const& order) {
     std::string const host = placement_.host_of(order.node);
     placement_.doubt(host);
-    fault(host, 1, "GPU fault: " + order.fault);
+    if (!order.counted) fault(host, 1, "GPU fault: " + order.fault);
 }
 
 asio::awaitable<void> SlurmBackend::end_agent(StopAgent order) {
