@@ -12,6 +12,10 @@
 
 namespace osora::plan {
 
+/// LayoutPlan::pp_schedule, parallel.pp_schedule.
+constexpr char const* k1f1b = "1f1b";
+constexpr char const* kEager1f1b = "eager_1f1b";
+
 struct BucketPlan {
     std::string resolution;
     int num_frames = 1;
@@ -30,6 +34,8 @@ struct LayoutPlan {
     int tp_size = 1, pp_size = 1, sp_size = 1, dp_size = 1;
     int virtual_stages = 1;  // number of block groups on each pipeline stage
     [[nodiscard]] int ranks() const { return tp_size * pp_size * sp_size * dp_size; }
+    std::string pp_schedule = {};  // of a pipeline's passes: 1f1b | eager_1f1b; empty: no pipeline,
+                                   // interleaved (virtual_stages), or an old plan: 1f1b
     /// Of each run of blocks, the end (layout/stage_cut); run i is on stage i modulo pp_size.
     /// Empty: pp_size is 1, or an old plan: runs have equally many blocks.
     std::vector<std::int64_t> run_ends = {};
@@ -112,8 +118,8 @@ BOOST_DESCRIBE_STRUCT(BucketPlan, (),
                        global_batch_size, gflop_per_sample, tokens_per_sample, step_time_s,
                        peak_memory_gib, compute_s, optimizer_s))
 BOOST_DESCRIBE_STRUCT(LayoutPlan, (),
-                      (tp_size, pp_size, sp_size, dp_size, virtual_stages, run_ends, sp_kind,
-                       zero_stage, shard_size, recompute, activation_store, offload_frozen,
+                      (tp_size, pp_size, sp_size, dp_size, virtual_stages, pp_schedule, run_ends,
+                       sp_kind, zero_stage, shard_size, recompute, activation_store, offload_frozen,
                        precision, grad_bucket_mib, reduce_dtype, num_workers, prefetch_factor,
                        threads_per_rank, vae_micro_batch_size, vae_micro_frame_size, buckets))
 BOOST_DESCRIBE_STRUCT(Prediction, (),

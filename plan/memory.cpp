@@ -112,6 +112,7 @@ struct Pass {
 /// (arXiv 2205.05198).
 double kept_micro_batches(MemoryQuery const& query, int stage) {
     int const pp = query.pp_size, virtual_stages = query.virtual_stages;
+    if (query.eager) return 2.0 * (pp - 1 - stage) + 1;
     if (virtual_stages == 1) return pp - stage;
     return (2.0 * (pp - 1 - stage) + (virtual_stages - 1) * pp + 1) / virtual_stages;
 }

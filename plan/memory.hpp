@@ -42,7 +42,8 @@ struct MemoryQuery {
     SpKind sp_kind = SpKind::ulysses;
     int tp_size = 1;  // ranks that share linear layers and tokens, and ZeRO's shards with others
     int pp_size = 1;  // ranks that share blocks
-    int virtual_stages = 1;                   // block groups of each of these
+    int virtual_stages = 1;  // block groups of each of these
+    bool eager = false;      // eager 1F1B (worker/train/pass_order), with one virtual stage
     std::vector<std::int64_t> run_ends = {};  // of these; empty: by the work of this bucket
     [[nodiscard]] int ranks() const { return dp_size * sp_size * tp_size * pp_size; }
     bool gpu = false;

@@ -153,6 +153,8 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     context.sp_size = std::max(1, request.config.parallel.sp_size.value_or(1));
     context.pp_size = std::max(1, request.config.parallel.pp_size.value_or(1));
     context.virtual_stages = request.config.parallel.virtual_stages;
+    context.eager =
+        context.pp_size > 1 && request.config.parallel.pp_schedule.value_or(k1f1b) == kEager1f1b;
     context.tp_size = std::max(1, request.config.parallel.tp_size.value_or(1));
     context.sp_kind = sp_kind_of(request.config.parallel.sp_kind.value_or("auto"),
                                  context.shape.heads, context.tp_size, context.sp_size);
@@ -168,7 +170,7 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     // A default that the user did not write adapts: most CPUs have no bf16 units.
     bool const adapts = !context.gpu && !request.origins.contains("optim.precision");
     context.zero_stage = request.zero_stage_min;
-    context.one_copy = request.one_copy;
+    context.least_memory = request.least_memory;
     context.shard_size = request.config.parallel.shard_size.value_or(0);
     if (context.shard_size >= context.ranks) context.shard_size = 0;
     context.settled_batch = request.global_batch_size;

@@ -34,6 +34,7 @@ struct PlanContext {
     int tp_size = 1;                            // of them, that share linear layers
     int pp_size = 1;                            // of them, that share blocks
     int virtual_stages = 1;                     // block groups of each of these
+    bool eager = false;                         // their passes are in the order of eager 1F1B
     std::vector<std::int64_t> run_ends;         // of these groups (layout/stage_cut)
     int cores = 1;                              // of all nodes
     std::optional<std::int64_t> settled_batch;  // approximate, for the first bucket
@@ -45,7 +46,7 @@ struct PlanContext {
     std::string reduce_dtype = "fp32";       // of gradients between ranks
     int zero_stage = 0;                      // grad bucket sizes to consider
     int shard_size = 0;                      // ranks that share what ZeRO divides; 0: all
-    bool one_copy = false;                   // "auto" is all
+    bool least_memory = false;               // "auto" is one copy, and 1F1B
     std::optional<GroupNetwork> network;     // of these ranks, if a probe measured it
     std::optional<PassCorrection> measured;  // by earlier runs of this network
     std::vector<double> past_errors;         // of plans of earlier runs (stated_error.hpp)

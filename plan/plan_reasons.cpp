@@ -47,6 +47,21 @@ std::string sp_reason(PlanContext const& context) {
                        given ? "set by you" : heads);
 }
 
+/// Empty without a pipeline, or with virtual stages, which have one order.
+std::string schedule_reason(PlanContext const& context) {
+    if (context.pp_size == 1 || context.virtual_stages > 1) return "";
+    bool const given = !context.config.parallel.pp_schedule.is_auto();
+    if (context.eager) {
+        return fmt::format("pp_schedule eager_1f1b (up to {} micro-batches in flight): {}",
+                           2 * context.pp_size - 1,
+                           given ? "set by you" : "hides messages between stages, and fits");
+    }
+    if (given) return "pp_schedule 1f1b: set by you";
+    return context.least_memory
+               ? "pp_schedule 1f1b: one order for all stages of the run"
+               : "pp_schedule 1f1b: eager_1f1b would save under 1 %, or does not fit";
+}
+
 std::string cores_reason(ChosenParts const& parts) {
     PlanContext const& context = parts.context;
     int const threads = parts.best.threads;
@@ -215,7 +230,8 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
                                       parts.best.grad_bucket_mib,
                                       given ? "set by you" : "least exposed communication"));
     }
-    for (auto const& reason_of : {sp_reason, precision_reason, activation_reason, reduce_reason}) {
+    for (auto const& reason_of :
+         {sp_reason, schedule_reason, precision_reason, activation_reason, reduce_reason}) {
         if (auto reason = reason_of(context); !reason.empty()) reasons.push_back(std::move(reason));
     }
     if (auto reason = offload_reason(parts); !reason.empty()) reasons.push_back(std::move(reason));

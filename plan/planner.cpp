@@ -30,8 +30,9 @@ namespace {
 
 /// A rank that spins or sleeps for a given time stops on time.
 constexpr double kOwnWorkError = 0.02;
-/// Of the step time, to give up the simpler layout with one copy.
-constexpr double kCopiesGain = 0.03;
+/// Of the step time, to give up the simpler layout with one copy; the order of passes that keeps
+/// fewer activations.
+constexpr double kCopiesGain = 0.03, kEagerGain = 0.01;
 
 LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
                      Candidate const& candidate, LoaderChoice const& loader) {
@@ -42,6 +43,8 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
     layout.sp_size = context.sp_size;
     if (context.sp_size > 1) layout.sp_kind = name_of(context.sp_kind);
     layout.virtual_stages = context.virtual_stages;
+    if (context.pp_size > 1 && context.virtual_stages == 1)
+        layout.pp_schedule = context.eager ? kEager1f1b : k1f1b;
     layout.run_ends = context.run_ends;
     layout.zero_stage = context.zero_stage;
     layout.shard_size = context.zero_stage > 0 ? context.shard_size : 0;
@@ -180,7 +183,7 @@ Result<std::vector<Candidate>> search_stages(PlanContext& context, GlobalBatches
 /// "auto": a copy of what ZeRO divides on each node, if that fits and takes less time.
 void try_copy_a_node(PlanContext& context, GlobalBatches const& batches,
                      std::vector<Candidate>& found) {
-    if (context.one_copy) return;
+    if (context.least_memory) return;
     bool const whole = context.tp_size * context.pp_size == 1;
     bool const several = context.ranks_per_node > 1 && context.ranks > context.ranks_per_node;
     if (!context.config.parallel.shard_size.is_auto() || context.zero_stage == 0) return;
@@ -194,6 +197,18 @@ void try_copy_a_node(PlanContext& context, GlobalBatches const& batches,
     } else {
         context.shard_size = 0;
     }
+}
+
+/// "auto": stages that are more passes ahead, if their activations fit and messages take time.
+void try_eager(PlanContext& context, GlobalBatches const& batches, std::vector<Candidate>& found) {
+    bool const open = context.config.parallel.pp_schedule.is_auto();
+    if (!open || context.least_memory) return;
+    if (context.pp_size == 1 || context.virtual_stages > 1) return;
+    context.eager = true;
+    auto eager = search_layouts(context, batches.sizes);
+    context.eager =
+        eager && eager->front().step_time_s < (1 - kEagerGain) * found.front().step_time_s;
+    if (context.eager) found = std::move(*eager);
 }
 
 /// Offloading takes less time than recomputing blocks. A CPU rank's host memory is that of its
@@ -233,7 +248,9 @@ Result<std::vector<Candidate>> search_what_fits(PlanContext& context,
         }
         if (!fails()) break;
     }
-    if (found) try_copy_a_node(context, batches, *found);
+    if (!found) return found;
+    try_copy_a_node(context, batches, *found);
+    try_eager(context, batches, *found);
     return found;
 }
 

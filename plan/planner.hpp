@@ -49,7 +49,9 @@ struct PlanRequest {
     /// none.
     std::vector<BucketCompute> compute_times;
     int zero_stage_min = 0;  // if the run file leaves it to the plan
-    bool one_copy = false;   // of what ZeRO divides, if the run file leaves it to the plan
+    /// What fits wherever other choices do, if the run file leaves it to the plan: one copy of what
+    /// ZeRO divides, 1F1B.
+    bool least_memory = false;
     /// Approximate batch of the first bucket, if the run file leaves it to the plan.
     std::optional<std::int64_t> global_batch_size = {};
     /// The GPU whose data sheet `calibration` is from (nominal_rates.hpp); empty: no GPU was named.

@@ -142,6 +142,19 @@ double optimizer_s(StepQuery const& query, Calibration const& calibration) {
            launches * calibration.launch_floor_us * 1e-6;
 }
 
+/// What the first stage waits for messages, in a step of passes of `pass_s`; `transfer_s`: of one
+/// message there and back. The first micro-batch passes through all stages before the last stage
+/// begins, and back. Later ones wait again as often as the stages are not far enough ahead;
+/// interleaved ones are. tests/unit/worker/train/pass_order_test has a simulation of it.
+double messages_s(StepQuery const& query, double transfer_s, double pass_s) {
+    int const behind = query.pp_size - 1;
+    double const first_s = behind * transfer_s;
+    if (query.virtual_stages > 1) return first_s;
+    int const in_flight = (query.eager ? 2 : 1) * behind + 1;
+    int const again = (std::max(1, query.grad_accum_steps) - 1) * behind / in_flight;
+    return first_s + again * std::max(0.0, transfer_s - (query.eager ? pass_s : 0));
+}
+
 double loader_wait_s(StepQuery const& query, StepTime const& time) {
     double const decode =
         query.decode_s_per_sample * query.micro_batch_size * query.grad_accum_steps;
@@ -220,20 +233,13 @@ StepTime step_time_of_work(StepQuery const& query, Calibration const& calibratio
     int const micro_batches = std::max(1, query.grad_accum_steps);
     double const pass_s = (forward_s + backward_s) / micro_batches;
     StepTime time{.compute_s = forward_s + backward_s, .optimizer_s = optimizer_s};
-    // The first micro-batch passes through all stages before the last stage begins, and back.
-    double const transfer_s = stage_transfer_s(query, calibration);
     // Its virtual stages are shorter, and micro-batches pass through them in groups of pp_size.
     int const missing = query.virtual_stages == 1
                             ? 0
                             : (query.pp_size - micro_batches % query.pp_size) % query.pp_size;
     double const waits = (query.pp_size - 1.0) / query.virtual_stages + missing;
-    // The first stage runs pp_size micro-batches ahead of their gradients, so that messages there
-    // and back delay every pp_size-th.
-    double const rounds =
-        query.virtual_stages == 1
-            ? std::max(1.0, std::ceil(static_cast<double>(micro_batches) / query.pp_size))
-            : 1;
-    time.bubble_s = waits * (pass_s + exchange_s) + rounds * (query.pp_size - 1) * transfer_s;
+    time.bubble_s = waits * (pass_s + exchange_s) +
+                    messages_s(query, stage_transfer_s(query, calibration), pass_s + exchange_s);
     time.exposed_comm_s =
         exposed_comm_s(query, calibration, backward_s / micro_batches) + micro_batches * exchange_s;
     return time;

@@ -25,9 +25,10 @@ struct StepQuery {
     int dp_size = 1;
     int sp_size = 1;  // ranks that share the tokens of a sample
     SpKind sp_kind = SpKind::ulysses;
-    int tp_size = 1;                          // ranks that share linear layers
-    int pp_size = 1;                          // ranks that share blocks
-    int virtual_stages = 1;                   // block groups of each of these
+    int tp_size = 1;         // ranks that share linear layers
+    int pp_size = 1;         // ranks that share blocks
+    int virtual_stages = 1;  // block groups of each of these
+    bool eager = false;      // eager 1F1B (worker/train/pass_order), with one virtual stage
     std::vector<std::int64_t> run_ends = {};  // of these; empty: by the work of this bucket
     [[nodiscard]] int ranks() const { return dp_size * sp_size * tp_size * pp_size; }
     /// Ranks that share one copy of what ZeRO divides.

@@ -151,6 +151,10 @@ private:
         for (LayoutViolation const& each : broken) {
             if (each.key == "parallel.virtual_stages") add(each.key, each.why);
         }
+        if (parallel.virtual_stages > 1 && !parallel.pp_schedule.is_auto()) {
+            add("parallel.pp_schedule",
+                "with virtual_stages above 1 passes are interleaved; valid: \"auto\"");
+        }
         if (layout.pp_size > 1 && parallel.zero_stage.value_or(0) == 3) {
             add("parallel.zero_stage",
                 "weights stay where a pipeline's stages need them; valid: 0 to 2");

@@ -7,8 +7,8 @@
 //   "memory -"       -> {"peak_bytes":} of this process so far
 // trainer_step --model tiny|288x2|... --dump FILE writes weights and inputs; then
 // --model M --case FILE [--rank R --world W --host H --port P] [--zero STAGE] [--bucket-mib N]
-// [--reduce-dtype fp32|bf16] [--overlap 0|1] [--tp N] [--pp N] [--virtual N] [--samples N]
-// [--micro N].
+// [--reduce-dtype fp32|bf16] [--overlap 0|1] [--tp N] [--pp N] [--virtual N] [--eager 0|1]
+// [--samples N] [--micro N].
 #include "plan/layout/stage_cut.hpp"
 #include "worker/model/stdit/stdit3.hpp"
 #include "worker/model/weights/safetensors.hpp"
@@ -73,7 +73,7 @@ struct Options {
     std::string model = "tiny", dump, input;
     int rank = 0, world_size = 1, port = 0, zero_stage = 0, bucket_mib = 1;
     int tp_size = 1, pp_size = 1, virtual_stages = 1;
-    bool overlap = true;
+    bool overlap = true, eager = false;
     std::int64_t samples = 0, micro_batch_size = 0;  // of a step, of a pass; 0: the stored ones
     std::string reduce_dtype;
     std::string host = "127.0.0.1";  // of rank 0
@@ -156,7 +156,8 @@ public:
         }
         auto const groups = split_ranks(group, {.tp_size = options.tp_size,
                                                 .pp_size = options.pp_size,
-                                                .virtual_stages = options.virtual_stages})
+                                                .virtual_stages = options.virtual_stages,
+                                                .eager = options.eager})
                                 .value();
         LayerRanks layers = groups.layers();
         if (layers.stages)
@@ -258,6 +259,7 @@ Options parse(int argc, char** argv) {
         if (key == "--tp") options.tp_size = std::stoi(argv[i + 1]);
         if (key == "--pp") options.pp_size = std::stoi(argv[i + 1]);
         if (key == "--virtual") options.virtual_stages = std::stoi(argv[i + 1]);
+        if (key == "--eager") options.eager = std::stoi(argv[i + 1]) != 0;
         if (key == "--samples") options.samples = std::stoll(argv[i + 1]);
         if (key == "--micro") options.micro_batch_size = std::stoll(argv[i + 1]);
         if (key == "--bucket-mib") options.bucket_mib = std::stoi(argv[i + 1]);

@@ -257,19 +257,20 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
     int highest = planned.decision.chosen.zero_stage, lowest = highest;
     plan::Layout const first = cut_of(planned.decision.chosen);
     plan::Layout shares_most = first;
-    bool alike = true, copies_alike = true;
+    bool alike = true, others_alike = true;
     for (plan::StagePlan const& stage : planned.decision.stages) {
         highest = std::max(highest, stage.chosen.zero_stage);
         lowest = std::min(lowest, stage.chosen.zero_stage);
         plan::Layout const cut = cut_of(stage.chosen);
         if (cut.dp_size < shares_most.dp_size) shares_most = cut;
         alike = alike && plan::same_cut(cut, first);
-        copies_alike =
-            copies_alike && stage.chosen.shard_size == planned.decision.chosen.shard_size;
+        others_alike = others_alike &&
+                       stage.chosen.shard_size == planned.decision.chosen.shard_size &&
+                       stage.chosen.pp_schedule == planned.decision.chosen.pp_schedule;
     }
-    if (lowest == highest && alike && copies_alike) return planned;
+    if (lowest == highest && alike && others_alike) return planned;
     request.zero_stage_min = highest;
-    request.one_copy = true;  // which fits wherever copies do
+    request.least_memory = true;
     request.cut = shares_most;
     OSORA_TRY_VOID(plan_all(resolved, inputs, request, planned));
     return planned;

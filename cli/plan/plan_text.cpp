@@ -41,6 +41,7 @@ std::string labelled(std::string_view label, std::string const& body) {
 }
 
 std::string pipeline_name(plan::LayoutPlan const& layout) {
+    if (layout.pp_schedule == plan::kEager1f1b) return fmt::format("pp {} eager", layout.pp_size);
     if (layout.virtual_stages == 1) return fmt::format("pp {}", layout.pp_size);
     return fmt::format("pp {} x {} virtual", layout.pp_size, layout.virtual_stages);
 }

@@ -79,6 +79,7 @@ plan::TuneSettings layout_settings(plan::LayoutPlan const& layout) {
     set("sp_size", layout.sp_size);
     set("zero_stage", layout.zero_stage);
     if (layout.virtual_stages > 1) set("virtual_stages", layout.virtual_stages);
+    if (!layout.pp_schedule.empty()) settings["parallel.pp_schedule"] = layout.pp_schedule;
     if (layout.shard_size > 0) set("shard_size", layout.shard_size);
     if (layout.sp_size > 1 && !layout.sp_kind.empty())
         settings["parallel.sp_kind"] = layout.sp_kind;

@@ -55,6 +55,7 @@ struct ParallelSection {
     AutoOr<int> tp_size;
     AutoOr<int> pp_size{1};
     int virtual_stages = 1;
+    AutoOr<std::string> pp_schedule;  // order of a pipeline's passes
     AutoOr<int> sp_size;
     AutoOr<std::string> sp_kind;  // how ranks that share tokens compute attention
     AutoOr<int> zero_stage;
@@ -121,8 +122,8 @@ BOOST_DESCRIBE_STRUCT(DataSection, (),
                       (manifest, columns, bad_samples_max, latents, sample_latents, eval_manifest,
                        num_workers, prefetch_factor, host_memory_gib))
 BOOST_DESCRIBE_STRUCT(ParallelSection, (),
-                      (tp_size, pp_size, virtual_stages, sp_size, sp_kind, zero_stage, shard_size,
-                       grad_bucket_mib, reduce_dtype, overlap))
+                      (tp_size, pp_size, virtual_stages, pp_schedule, sp_size, sp_kind, zero_stage,
+                       shard_size, grad_bucket_mib, reduce_dtype, overlap))
 BOOST_DESCRIBE_STRUCT(BatchSection, (), (global_batch_size, min, max, exposed_comm_target))
 BOOST_DESCRIBE_STRUCT(CheckpointSection, (), (every, keep, async, resume))
 BOOST_DESCRIBE_STRUCT(WorkerSection, (), (command, env, step_pattern))

@@ -62,6 +62,7 @@ Result<TrainRanks> join_train_ranks(RankEnvironment const& self, Device const& d
                            .sp_size = layout.sp_size,
                            .pp_size = layout.pp_size,
                            .virtual_stages = layout.virtual_stages,
+                           .eager = layout.pp_schedule == plan::kEager1f1b,
                            .shard_size = layout.shard_size,
                            .attention = layout.sp_kind == "ring" ? AttentionForm::ring
                                                                  : AttentionForm::exchange}));

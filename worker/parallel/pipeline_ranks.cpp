@@ -26,10 +26,11 @@ void finish_oldest(auto& pending, std::size_t most) {
 
 }  // namespace
 
-PipelineRanks::PipelineRanks(Direction forward, Direction backward, int virtual_stages)
+PipelineRanks::PipelineRanks(Direction forward, Direction backward, int virtual_stages, bool eager)
     : forward_{std::move(forward)},
       backward_{std::move(backward)},
-      virtual_stages_(virtual_stages) {}
+      virtual_stages_(virtual_stages),
+      eager_(eager) {}
 
 Group const& PipelineRanks::Way::between(int one, int other) const {
     bool const ends = groups.ends && std::abs(one - other) + 1 == groups.ends->world_size();

@@ -23,12 +23,14 @@ public:
         Group neighbours;
         std::optional<Group> ends = {};  // for the last and the first stage; needed with runs
     };
-    PipelineRanks(Direction forward, Direction backward, int virtual_stages);
+    PipelineRanks(Direction forward, Direction backward, int virtual_stages, bool eager = false);
 
     [[nodiscard]] int size() const override { return forward_.groups.neighbours.world_size(); }
     [[nodiscard]] int rank() const override { return forward_.groups.neighbours.rank(); }
     [[nodiscard]] int virtual_stages() const override { return virtual_stages_; }
     [[nodiscard]] int virtual_stage() const override { return virtual_stage_; }
+    /// Stages are more passes ahead than 1F1B (train/pass_order).
+    [[nodiscard]] bool is_eager() const { return eager_; }
     /// The one of the next forward pass.
     void enter(int virtual_stage) { virtual_stage_ = virtual_stage; }
     void send_forward(at::Tensor const& x) override;
@@ -63,6 +65,7 @@ private:
 
     Way forward_, backward_;
     int virtual_stages_, virtual_stage_ = 0;
+    bool eager_;
     std::int64_t calls_ = 0, bytes_ = 0;
     double waited_s_ = 0;
 };

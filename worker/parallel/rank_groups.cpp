@@ -26,7 +26,7 @@ Result<void> add_copies(RankGroups& groups, int shard_size) {
 }  // namespace
 
 Result<RankGroups> split_ranks(std::optional<Group> all, GroupSizes const& sizes) {
-    auto const [tp_size, sp_size, pp_size, virtual_stages, shard_size, attention] = sizes;
+    auto const [tp_size, sp_size, pp_size, virtual_stages, eager, shard_size, attention] = sizes;
     RankGroups groups{.all = std::move(all)};
     if (groups.all) OSORA_TRY_VOID(add_copies(groups, shard_size));
     if (tp_size * sp_size * pp_size == 1) return groups;
@@ -65,7 +65,7 @@ Result<RankGroups> split_ranks(std::optional<Group> all, GroupSizes const& sizes
         OSORA_TRY(auto forward, direction("forward"));
         OSORA_TRY(auto backward, direction("backward"));
         groups.stages = std::make_shared<PipelineRanks>(std::move(forward), std::move(backward),
-                                                        virtual_stages);
+                                                        virtual_stages, eager);
         OSORA_TRY(groups.stage, of.split("stage", every(first, 1, of_stage)));
         std::vector<int> network;
         for (int const stage : every(here - tp_rank, of_stage, pp_size))

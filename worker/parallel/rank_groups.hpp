@@ -31,6 +31,7 @@ struct RankGroups {
 struct GroupSizes {
     int tp_size = 1, sp_size = 1, pp_size = 1;
     int virtual_stages = 1;  // runs of blocks of each stage
+    bool eager = false;      // eager 1F1B
     int shard_size = 0;      // neighbours that share what ZeRO divides; 0: all ranks
     AttentionForm attention = AttentionForm::exchange;  // of the ranks that share tokens
 };

@@ -4,12 +4,12 @@
 
 namespace osora::worker {
 
-std::vector<StagePass> pass_order(int stages, int stage, int virtual_stages,
-                                  std::int64_t micro_batches) {
+std::vector<StagePass> pass_order(Pipeline const& of, int stage, std::int64_t micro_batches) {
+    auto const [stages, virtual_stages, eager] = of;
     std::int64_t const behind = stages - 1 - stage;
-    bool const interleaved = virtual_stages > 1;
+    bool const is_early = eager || virtual_stages > 1;
     std::int64_t const ahead =
-        interleaved ? 2 * behind + std::int64_t{virtual_stages - 1} * stages : behind;
+        (is_early ? 2 * behind : behind) + std::int64_t{virtual_stages - 1} * stages;
     // The last group counts as a whole one, so that no stage waits for another that waits for it;
     // its passes that do not exist are left out.
     std::int64_t const groups = (micro_batches + stages - 1) / stages;

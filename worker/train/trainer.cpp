@@ -186,8 +186,9 @@ Result<Trainer::Passed> Trainer::passes(StepInput const& input, StepLaps& laps) 
     std::map<std::pair<int, std::int64_t>, at::Tensor> losses;  // whose backward is to come
     std::int64_t const size = input.micro_batch_size, count = (input.samples + size - 1) / size;
     auto const order =
-        stages_ ? pass_order(stages_->size(), stages_->rank(), stages_->virtual_stages(), count)
-                : pass_order(1, 0, 1, count);
+        stages_ ? pass_order({stages_->size(), stages_->virtual_stages(), stages_->is_eager()},
+                             stages_->rank(), count)
+                : pass_order({}, 0, count);
     FlightRecorder* const flight = group_ ? group_->flight() : nullptr;
     for (StagePass const& pass : order) {
         std::pair const key(pass.virtual_stage, pass.micro_batch);

@@ -145,5 +145,49 @@ TEST(Planner, VirtualStagesHalveTheBubble) {
     EXPECT_TRUE(plan_of(request(1)).chosen.run_ends.empty());
 }
 
+// Over a slow link 1F1B waits for it in every round, but keeps fewer micro-batches.
+TEST(Planner, StagesAreFurtherAheadWhereThatFitsAndSavesTime) {
+    using ::testing::Contains;
+    PlanRequest r = request(1);
+    r.config.resources.nodes = 4;
+    r.config.resources.backend = "slurm";
+    r.config.batch.global_batch_size = 64;
+    r.config.parallel.pp_size = 4;
+    for (BucketSection& bucket : r.config.bucket) bucket.micro_batch_size = 4;
+    auto const over = [&](double gbit_s) {
+        topology::ProbeResult probe;
+        probe.pairs.resize(1);
+        probe.pairs[0].latency_us = 100;
+        for (char const* node : {"n0", "n1", "n2", "n3"}) {
+            probe.nodes.emplace_back(node);
+            probe.scores.push_back(
+                {.gbit_s = gbit_s, .of_median = 1, .samples = 5, .interface = {}});
+        }
+        r.network = MeasuredNetwork{probe, "4 nodes, now"};
+        return plan_of(r);
+    };
+    PlanDecision const eager = over(0.5);
+    EXPECT_EQ(eager.chosen.pp_schedule, "eager_1f1b");
+    EXPECT_THAT(eager.reasons, Contains("pp_schedule eager_1f1b (up to 7 micro-batches in flight): "
+                                        "hides messages between stages, and fits"));
+    EXPECT_EQ(over(10000).chosen.pp_schedule, "1f1b");
+    r.config.parallel.pp_schedule = std::string("1f1b");
+    PlanDecision const waiting = over(0.5);
+    EXPECT_EQ(waiting.chosen.pp_schedule, "1f1b");
+    EXPECT_THAT(waiting.reasons, Contains("pp_schedule 1f1b: set by you"));
+    EXPECT_LT(eager.predicted.bubble_s, waiting.predicted.bubble_s);
+    EXPECT_GT(eager.predicted.peak_memory_gib, waiting.predicted.peak_memory_gib);
+    r.config.parallel.pp_schedule = {};
+    r.config.memory.rank_memory_gib =
+        (eager.predicted.peak_memory_gib + waiting.predicted.peak_memory_gib) / 2;
+    PlanDecision const small = over(0.5);
+    EXPECT_EQ(small.chosen.pp_schedule, "1f1b") << "does not fit";
+    EXPECT_THAT(small.reasons,
+                Contains("pp_schedule 1f1b: eager_1f1b would save under 1 %, or does not fit"));
+    r.least_memory = true;
+    r.config.memory.rank_memory_gib = {};
+    EXPECT_EQ(over(0.5).chosen.pp_schedule, "1f1b") << "one order for all stages of the run";
+}
+
 }  // namespace
 }  // namespace osora::plan

@@ -152,7 +152,14 @@ TEST(Validate, VirtualStagesNeedAPipelineWithBlocksForThem) {
              c.parallel.zero_stage = 2;
          },
          "parallel.zero_stage",
-         "gradients would be reduced once for each of parallel.virtual_stages; valid: 0 and 1"}};
+         "gradients would be reduced once for each of parallel.virtual_stages; valid: 0 and 1"},
+        {[](RunConfig& c) {
+             c.parallel.pp_size = 2;
+             c.parallel.virtual_stages = 2;
+             c.parallel.pp_schedule = std::string("eager_1f1b");
+         },
+         "parallel.pp_schedule",
+         "with virtual_stages above 1 passes are interleaved; valid: \"auto\""}};
     for (Case const& each : cases) expect_refused(each);
 }
 

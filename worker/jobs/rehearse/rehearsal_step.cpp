@@ -80,8 +80,9 @@ Result<void> RehearsalStep::passes(std::size_t bucket, plan::BucketCompute const
                                    RehearsedStep& times) {
     std::int64_t const count = micro_batches_[bucket];
     auto const order =
-        stages_ ? pass_order(stages_->size(), stages_->rank(), stages_->virtual_stages(), count)
-                : pass_order(1, 0, 1, count);
+        stages_ ? pass_order({stages_->size(), stages_->virtual_stages(), stages_->is_eager()},
+                             stages_->rank(), count)
+                : pass_order({}, 0, count);
     std::map<std::pair<int, std::int64_t>, at::Tensor> ends;  // whose backward is to come
     for (StagePass const& pass : order) {
         std::pair const key(pass.virtual_stage, pass.micro_batch);

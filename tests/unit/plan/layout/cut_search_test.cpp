@@ -180,7 +180,7 @@ TEST(CutSearch, EachNodeHasACopyWhereLinksBetweenThemAreSlow) {
     auto const as_it_is = [](PlanRequest&) {};
     EXPECT_EQ(shared_by(2e9, as_it_is), 8);
     EXPECT_EQ(shared_by(1e13, as_it_is), 0) << "the simpler one where it does not matter";
-    EXPECT_EQ(shared_by(2e9, [](PlanRequest& r) { r.one_copy = true; }), 0)
+    EXPECT_EQ(shared_by(2e9, [](PlanRequest& r) { r.least_memory = true; }), 0)
         << "as another stage of the run needs it";
     auto const unused = plan_with(2e9, [](PlanRequest& r) {
         r.config.parallel.zero_stage.value.reset();

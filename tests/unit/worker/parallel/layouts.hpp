@@ -37,6 +37,7 @@ struct Layout {
     int tp = 1;          // ranks that share linear layers
     int pp = 1;          // ranks that share blocks
     int virtual_stages = 1;
+    bool eager = false;
     int shard = 0;  // ranks that share what ZeRO divides; 0: all
     AttentionForm attention = AttentionForm::exchange;
     std::string recompute = "none", store = "none";
@@ -57,6 +58,7 @@ inline std::string name_of(Layout const& layout) {
          << (layout.image ? "_image" : "");
     if (layout.pp > 1) name << "_pp" << layout.pp;
     if (layout.virtual_stages > 1) name << "_virtual" << layout.virtual_stages;
+    if (layout.eager) name << "_eager";
     if (layout.shard > 0) name << "_shard" << layout.shard;
     if (layout.samples != kSamples) name << "_samples" << layout.samples;
     if (layout.tp > 1) name << "_tp" << layout.tp;

@@ -125,6 +125,7 @@ Trained train(Layout const& layout, Course const& course) {
                                                 .sp_size = layout.sp,
                                                 .pp_size = layout.pp,
                                                 .virtual_stages = layout.virtual_stages,
+                                                .eager = layout.eager,
                                                 .shard_size = layout.shard,
                                                 .attention = layout.attention})
                                 .value();
@@ -270,6 +271,9 @@ void add_pipelines(std::vector<Layout>& all) {
         all.push_back({.arch = arch, .ranks = 2, .stage = 1, .pp = 2, .recompute = "full"});
     }
     all.push_back({.ranks = 4, .stage = 1, .pp = 4});
+    all.push_back({.ranks = 4, .stage = 2, .pp = 4, .eager = true, .captions = true});
+    all.push_back({.arch = "mmdit-tiny", .ranks = 4, .stage = 1, .tp = 2, .pp = 2, .eager = true});
+    all.push_back({.arch = "stdit2-tiny", .ranks = 2, .stage = 0, .pp = 2, .eager = true});
     for (char const* arch : {"stdit3-tiny", "mmdit-tiny"}) {
         all.push_back({.arch = arch, .ranks = 2, .stage = 0, .pp = 2, .virtual_stages = 2});
         all.push_back(

@@ -13,18 +13,14 @@
 namespace osora::worker {
 namespace {
 
-struct Pipeline {
-    int stages, virtual_stages;
-    std::int64_t micro_batches;
-};
-
-/// Stages that make their passes one after another, each as soon as what it waits for has come;
-/// what goes from one to another is received in the order in which it was sent.
+/// Stages that make their passes one after another, each as soon as what it waits for has come,
+/// `message_time` after it was sent; what goes from one to another is received in the order in
+/// which it was sent.
 class Simulation {
 public:
-    explicit Simulation(Pipeline const& of) : of_(of), at_(static_cast<std::size_t>(of.stages)) {
-        for (int i = 0; i < of.stages; ++i)
-            orders_.push_back(pass_order(of.stages, i, of.virtual_stages, of.micro_batches));
+    Simulation(Pipeline const& of, std::int64_t micro_batches, double message_time = 0)
+        : of_(of), message_time_(message_time), at_(static_cast<std::size_t>(of.stages)) {
+        for (int i = 0; i < of.stages; ++i) orders_.push_back(pass_order(of, i, micro_batches));
         free_.resize(orders_.size());
         held_.resize(orders_.size());
         most_held_.resize(orders_.size());
@@ -75,13 +71,14 @@ private:
             StagePass next = pass;
             if (pass.forward && to == 0) ++next.virtual_stage;
             if (!pass.forward && stage == 0) --next.virtual_stage;
-            links_[{pass.forward, stage, to}].push_back({next, end});
+            links_[{pass.forward, stage, to}].push_back({next, end + message_time_});
         }
         ++at_[stage];
         return true;
     }
 
     Pipeline of_;
+    double message_time_;
     std::vector<std::vector<StagePass>> orders_;
     std::vector<std::size_t> at_;
     std::vector<double> free_;
@@ -90,29 +87,35 @@ private:
 };
 
 TEST(PassOrder, OneStageTakesTurns) {
-    auto const order = pass_order(1, 0, 1, 2);
+    auto const order = pass_order({}, 0, 2);
     EXPECT_EQ(order,
               (std::vector<StagePass>{{true, 0, 0}, {false, 0, 0}, {true, 0, 1}, {false, 0, 1}}));
 }
 
+void expect_every_pass_once(Pipeline const& of, std::int64_t count) {
+    SCOPED_TRACE(fmt::format("{} stages x {}, {} micro-batches, eager {}", of.stages,
+                             of.virtual_stages, count, of.eager));
+    for (int stage = 0; stage < of.stages; ++stage) {
+        auto order = pass_order(of, stage, count);
+        EXPECT_EQ(static_cast<std::int64_t>(order.size()), 2 * of.virtual_stages * count);
+        std::map<std::pair<int, std::int64_t>, std::array<int, 2>> times;
+        for (StagePass const& pass : order) {
+            auto& found = times[{pass.virtual_stage, pass.micro_batch}];
+            ++found[pass.forward ? 0 : 1];
+            EXPECT_LE(found[1], found[0]) << "backward before forward";
+        }
+        EXPECT_EQ(static_cast<std::int64_t>(times.size()), of.virtual_stages * count);
+    }
+    EXPECT_TRUE(Simulation(of, count).run().has_value());
+}
+
 TEST(PassOrder, EveryPassOnceAndNoStageWaitsForever) {
     for (int stages = 1; stages <= 6; ++stages)
-        for (int runs = 1; runs <= (stages == 1 ? 1 : 4); ++runs)
-            for (std::int64_t count = 1; count <= 13; ++count) {
-                SCOPED_TRACE(fmt::format("{} stages x {}, {} micro-batches", stages, runs, count));
-                for (int stage = 0; stage < stages; ++stage) {
-                    auto order = pass_order(stages, stage, runs, count);
-                    EXPECT_EQ(static_cast<std::int64_t>(order.size()), 2 * runs * count);
-                    std::map<std::pair<int, std::int64_t>, std::array<int, 2>> times;
-                    for (StagePass const& pass : order) {
-                        auto& of = times[{pass.virtual_stage, pass.micro_batch}];
-                        ++of[pass.forward ? 0 : 1];
-                        EXPECT_LE(of[1], of[0]) << "backward before forward";
-                    }
-                    EXPECT_EQ(static_cast<std::int64_t>(times.size()), runs * count);
-                }
-                EXPECT_TRUE(Simulation({stages, runs, count}).run().has_value());
-            }
+        for (std::int64_t count = 1; count <= 13; ++count) {
+            for (int runs = 1; runs <= (stages == 1 ? 1 : 4); ++runs)
+                expect_every_pass_once({stages, runs}, count);
+            expect_every_pass_once({stages, 1, true}, count);
+        }
 }
 
 // arXiv 2104.04473, 2.2: the bubble is (p - 1) / (v m) of the work.
@@ -121,7 +124,7 @@ TEST(PassOrder, TheBubbleIsThatOfThePaper) {
         for (int runs : {1, 2, 4}) {
             std::int64_t const count = 4 * stages;
             double const work = 3.0 * runs * static_cast<double>(count);
-            double const time = Simulation({stages, runs, count}).run().value();
+            double const time = Simulation({stages, runs}, count).run().value();
             EXPECT_DOUBLE_EQ(time - work, 3.0 * (stages - 1)) << stages << " x " << runs;
         }
 }
@@ -131,10 +134,36 @@ TEST(PassOrder, TheBubbleIsThatOfThePaper) {
 TEST(PassOrder, AStageHoldsNoMoreThanThePaperSays) {
     for (int stages : {2, 4})
         for (int runs : {1, 2, 4}) {
-            Simulation simulation({stages, runs, 4 * stages});
+            Simulation simulation({stages, runs}, 4 * stages);
             ASSERT_TRUE(simulation.run().has_value());
             EXPECT_EQ(simulation.most_held(0), runs == 1 ? stages : stages * runs + stages - 1);
         }
+}
+
+/// Message times there and back that a step waits for beyond the bubble.
+double waits(Pipeline const& of, std::int64_t count, double message_time) {
+    double const time = Simulation(of, count, message_time).run().value();
+    return (time - 3.0 * static_cast<double>(count + of.stages - 1)) / (2 * message_time);
+}
+
+// arXiv 2211.05322. plan/step_time counts the same waits.
+TEST(PassOrder, EagerStagesWaitForTheFirstMessagesOnly) {
+    for (int stages : {2, 3, 4, 8})
+        for (std::int64_t count : {1, 4, 7, 16}) {
+            SCOPED_TRACE(fmt::format("{} stages, {} micro-batches", stages, count));
+            auto const again = static_cast<double>((count - 1) * (stages - 1) / stages);
+            EXPECT_NEAR(waits({stages, 1}, count, 0.1), stages - 1 + again, 1e-9);
+            EXPECT_NEAR(waits({stages, 1, true}, count, 0.1), stages - 1, 1e-9);
+        }
+}
+
+TEST(PassOrder, AnEagerStageHoldsTwoForEachThatFollows) {
+    for (int stages : {2, 4}) {
+        Simulation simulation({stages, 1, true}, 4 * stages);
+        ASSERT_TRUE(simulation.run().has_value());
+        EXPECT_EQ(simulation.most_held(0), 2 * stages - 1);
+        EXPECT_EQ(simulation.most_held(static_cast<std::size_t>(stages) - 1), 1);
+    }
 }
 
 }  // namespace
