@@ -12,12 +12,13 @@ double default_limit_s(Phase phase, HangLimits const& limits) {
     switch (phase) {
         case Phase::starting:
             return 120;
-        case Phase::loading:
+        case Phase::loading:  // gives signs while it reads a checkpoint
+            return 900;
         case Phase::first_step:
             return 300;
         case Phase::step:
             return std::max(60.0, 5 * limits.median_step_s);
-        case Phase::checkpoint:
+        case Phase::checkpoint:  // while nothing is written
         case Phase::evaluation:
             return 600;
         case Phase::finishing:

@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <filesystem>
 
@@ -14,6 +15,8 @@ namespace osora::worker {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr std::chrono::seconds kSignEvery{10};  // while a slow file system is read: it is no hang
 
 struct Choice {
     fs::path path;  // empty: start from step 0
@@ -103,7 +106,13 @@ Result<int> restore_latest(ResumeContext const& context, Trainer& trainer) {
     OSORA_TRY(auto const choice, agree(context));
     if (!choice.loaded) return 0;
     OSORA_TRY_VOID(check_same_work(context, choice.loaded->state, choice.path));
-    auto const restored = trainer.restore(*choice.loaded);
+    auto last_sign = std::chrono::steady_clock::now();
+    auto const restored = trainer.restore(*choice.loaded, [&] {
+        auto const now = std::chrono::steady_clock::now();
+        if (now - last_sign < kSignEvery) return;
+        last_sign = now;
+        context.agent.send(protocol::PhaseChanged{.phase = protocol::Phase::loading, .limit_s = 0});
+    });
     if (restored.has_error()) return Error(restored.error()).in(choice.path.string());
     return choice.loaded->state.step;
 }

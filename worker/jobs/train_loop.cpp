@@ -14,6 +14,7 @@ namespace osora::worker {
 namespace {
 
 constexpr int kSkippedInARowMax = 10;
+constexpr std::chrono::seconds kSignEvery{10};  // of a save that goes on
 
 using Clock = std::chrono::steady_clock;
 
@@ -244,10 +245,23 @@ Result<void> TrainLoop::evaluate_if_due(int next_step) {
     return {};
 }
 
-void TrainLoop::start_checkpoint(int next_step) {
+/// Gives a sign as long as bytes are written: a long save is no hang. A disk that takes none for
+/// the limit of this phase is one.
+std::optional<CheckpointWriter::Outcome> TrainLoop::finish_save(protocol::Phase next) {
+    if (!writer_.ends_within(std::chrono::milliseconds(0))) {
+        enter(protocol::Phase::checkpoint);
+        while (!writer_.ends_within(kSignEvery))
+            if (writer_.has_advanced()) enter(protocol::Phase::checkpoint);
+        enter(next);
+    }
+    return writer_.wait();
+}
+
+void TrainLoop::start_checkpoint(int next_step, protocol::Phase next) {
     bool const first = parts_.self.rank == 0;
     if (first) report_figures(next_step);
-    report_checkpoint(writer_.start(state_at(next_step), parts_.trainer.tensors(first)));
+    report_checkpoint(finish_save(next));
+    writer_.start(state_at(next_step), parts_.trainer.tensors(first));
 }
 
 void TrainLoop::checkpoint_if_due(int next_step) {
@@ -256,14 +270,14 @@ void TrainLoop::checkpoint_if_due(int next_step) {
     auto const& config = parts_.job.config;
     if (config.checkpoint.every <= 0 || next_step % config.checkpoint.every != 0) return;
     if (next_step >= config.train.steps) return;  // the final one follows
-    start_checkpoint(next_step);
-    if (!config.checkpoint.async) report_checkpoint(writer_.wait());
+    start_checkpoint(next_step, protocol::Phase::step);
+    if (!config.checkpoint.async) report_checkpoint(finish_save(protocol::Phase::step));
 }
 
 Result<void> TrainLoop::final_checkpoint(int next_step) {
     if (!writes()) return {};
-    start_checkpoint(next_step);
-    auto const outcome = writer_.wait();
+    start_checkpoint(next_step, protocol::Phase::finishing);
+    auto const outcome = finish_save(protocol::Phase::finishing);
     report_checkpoint(outcome);
     if (outcome->saved.has_error()) {
         return Error(outcome->saved.error()).in(fmt::format("checkpoint {}", next_step));
@@ -293,7 +307,7 @@ Result<TrainOutcome> TrainLoop::run(plan::StepSpan span) {
         checkpoint_if_due(step + 1);
     }
     if (span.last < steps) {
-        report_checkpoint(writer_.wait());
+        report_checkpoint(finish_save(Phase::step));
         return TrainOutcome{span.last, false};
     }
     enter(Phase::finishing);

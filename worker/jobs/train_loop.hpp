@@ -66,7 +66,9 @@ private:
     void report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome);
     [[nodiscard]] Result<void> evaluate_if_due(int next_step);
     [[nodiscard]] bool writes() const { return parts_.self.rank == 0 || parts_.peers != nullptr; }
-    void start_checkpoint(int next_step);
+    void start_checkpoint(int next_step, protocol::Phase next);
+    /// The outcome of the save in progress, if there is one; `next`: the phase after it.
+    std::optional<CheckpointWriter::Outcome> finish_save(protocol::Phase next);
     void report_figures(int next_step);
     void checkpoint_if_due(int next_step);
     [[nodiscard]] Result<void> final_checkpoint(int next_step);

@@ -16,11 +16,15 @@
 namespace osora::worker {
 namespace {
 
+constexpr std::size_t kWriteBytesMax = std::size_t{16} << 20;
+constexpr std::int64_t kFlushEvery = std::int64_t{256} << 20;  // bytes
+
 /// A file open for writing at any place.
 class OutputFile {
 public:
-    explicit OutputFile(std::filesystem::path path)
+    OutputFile(std::filesystem::path path, std::atomic<std::int64_t>* written)
         : path_(std::move(path)),
+          written_(written),
           fd_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0644)) {}
     OutputFile(OutputFile const&) = delete;
     OutputFile& operator=(OutputFile const&) = delete;
@@ -35,11 +39,15 @@ public:
     }
     [[nodiscard]] Result<void> write(std::string_view bytes, std::int64_t at) {
         while (!bytes.empty()) {
-            ssize_t const wrote = ::pwrite(fd_, bytes.data(), bytes.size(), at);
+            ssize_t const wrote =
+                ::pwrite(fd_, bytes.data(), std::min(bytes.size(), kWriteBytesMax), at);
             if (wrote < 0 && errno == EINTR) continue;
             if (wrote < 0) return file_error(errno, "write", path_);
             bytes.remove_prefix(static_cast<std::size_t>(wrote));
             at += wrote;
+            if (written_ != nullptr) *written_ += wrote;
+            unflushed_ += wrote;
+            if (unflushed_ >= kFlushEvery) OSORA_TRY_VOID(flush());
         }
         return {};
     }
@@ -49,7 +57,20 @@ public:
     }
 
 private:
+    /// Waits for what the last call began to write to the disk, and begins with the rest. Without
+    /// it a file of many GB may sit in memory until sync(), which then says nothing for long.
+    [[nodiscard]] Result<void> flush() {
+        unflushed_ = 0;
+        constexpr unsigned kWaitAndBegin = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE;
+        if (::sync_file_range(fd_, 0, 0, kWaitAndBegin) == 0) return {};
+        bool const unknown_here = errno == ENOSYS || errno == EINVAL || errno == ESPIPE;
+        if (unknown_here || errno == EINTR) return {};
+        return file_error(errno, "write", path_);
+    }
+
     std::filesystem::path path_;
+    std::atomic<std::int64_t>* written_;
+    std::int64_t unflushed_ = 0;
     int fd_;
 };
 
@@ -75,7 +96,8 @@ TensorParts::TensorParts(std::string tensor_name, at::ScalarType tensor_type,
     : name(std::move(tensor_name)), type(tensor_type), shape(std::move(tensor_shape)) {}
 
 Result<void> write_parts(std::filesystem::path const& path, std::vector<TensorParts> const& tensors,
-                         std::map<std::string, std::string> const& metadata, bool first_writer) {
+                         std::map<std::string, std::string> const& metadata, bool first_writer,
+                         std::atomic<std::int64_t>* written) {
     std::vector<TensorParts const*> order;
     std::vector<TensorInfo> infos;
     for (TensorParts const& each : tensors) order.push_back(&each);
@@ -92,7 +114,7 @@ Result<void> write_parts(std::filesystem::path const& path, std::vector<TensorPa
     }
     std::string const header = make_safetensors_header(infos, metadata);
     auto const data = static_cast<std::int64_t>(header.size());
-    OutputFile file(path);
+    OutputFile file(path, written);
     if (!file.is_open()) return file_error(errno, "create", path);
     if (first_writer) {
         OSORA_TRY_VOID(file.resize(data + (infos.empty() ? 0 : infos.back().end_bytes)));

@@ -7,6 +7,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -38,10 +39,12 @@ struct TensorParts {
 
 /// Writes the parts in place, synced; `first_writer` also writes the header and the size. Ranks may
 /// come in any order, each in its own process. The file is complete when all have written: use a
-/// name that nobody reads.
+/// name that nobody reads. `written` grows as bytes are written; all but the last 512 MiB of them
+/// are on the disk, so that a slow one shows in it.
 [[nodiscard]] Result<void> write_parts(std::filesystem::path const& path,
                                        std::vector<TensorParts> const& tensors,
                                        std::map<std::string, std::string> const& metadata,
-                                       bool first_writer);
+                                       bool first_writer,
+                                       std::atomic<std::int64_t>* written = nullptr);
 
 }  // namespace osora::worker

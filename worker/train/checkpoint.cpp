@@ -51,11 +51,13 @@ int step_of(fs::path const& path) {
 
 /// The tensors, one file after the other.
 Result<void> write_tensors(fs::path const& folder, CheckpointParts const& tensors,
-                           bool first_writer) {
+                           bool first_writer, SaveProgress* progress) {
+    auto* const written = progress == nullptr ? nullptr : &progress->bytes;
     for (File const& file : kFiles) {
         auto const& list = tensors.*file.parts;
         if (list.empty()) continue;
-        OSORA_TRY_VOID(write_parts(folder / file.name, list, {{"format", "pt"}}, first_writer));
+        OSORA_TRY_VOID(
+            write_parts(folder / file.name, list, {{"format", "pt"}}, first_writer, written));
     }
     return {};
 }
@@ -82,12 +84,20 @@ void remove_quietly(fs::path const& path) {
     fs::remove_all(path, ignored);
 }
 
-/// Removes leftovers of crashed savers, and all but the newest `keep`. Other ranks may have begun
-/// to write a later step.
+bool can_be_read(fs::path const& checkpoint) {
+    return load_checkpoint(checkpoint).has_value();
+}
+
+/// Removes leftovers of crashed savers, and all that are older than the newest `keep` that can be
+/// read. Other ranks may have begun to write a later step.
 void tidy(fs::path const& folder, int step, int keep) {
-    auto const complete = list_checkpoints(folder);
-    for (std::size_t i = static_cast<std::size_t>(keep); i < complete.size(); ++i) {
-        remove_quietly(complete[i]);
+    int kept = 0;
+    for (fs::path const& each : list_checkpoints(folder)) {
+        if (kept >= keep) {
+            remove_quietly(each);
+        } else if (can_be_read(each)) {
+            ++kept;
+        }
     }
     std::error_code error;
     for (auto const& entry : fs::directory_iterator(folder, error)) {
@@ -108,6 +118,26 @@ std::int64_t size_of(fs::path const& folder) {
     return bytes;
 }
 
+Result<void> wait_for_all(SaveWith const& with, int step) {
+    if (with.peers == nullptr) return {};
+    if (with.progress != nullptr) with.progress->waits_for_others = true;
+    auto const others = with.peers->wait_for_all(step);
+    if (with.progress != nullptr) with.progress->waits_for_others = false;
+    return others;
+}
+
+/// The complete folder gets its name; one that cannot be read makes place, and tidy() removes it.
+Result<void> publish(fs::path const& written, fs::path const& target) {
+    std::error_code error;
+    if (fs::exists(target, error)) {
+        fs::path const aside = written.string() + "-replaced";
+        if (::rename(target.c_str(), aside.c_str()) != 0)
+            return file_error(errno, "rename", target);
+    }
+    if (::rename(written.c_str(), target.c_str()) != 0) return file_error(errno, "rename", target);
+    return {};
+}
+
 }  // namespace
 
 CheckpointParts snapshot(CheckpointParts const& live) {
@@ -124,32 +154,31 @@ CheckpointParts snapshot(CheckpointParts const& live) {
 }
 
 Result<SavedCheckpoint> save_checkpoint(fs::path const& folder, CheckpointState const& state,
-                                        CheckpointParts const& tensors, int keep,
-                                        CheckpointPeers* peers) {
+                                        CheckpointParts const& tensors, int keep, SaveWith with) {
     auto const start = std::chrono::steady_clock::now();
-    bool const first = peers == nullptr || peers->rank() == 0;
+    bool const first = with.peers == nullptr || with.peers->rank() == 0;
     fs::path const target = folder / fmt::format("{}{:08d}", kPrefix, state.step);
     fs::path const temporary =
-        folder / fmt::format("{}{:08d}-{}", kWriting, state.step,
-                             peers == nullptr ? std::to_string(::getpid()) : peers->tag());
+        folder /
+        fmt::format("{}{:08d}-{}", kWriting, state.step,
+                    with.peers == nullptr ? std::to_string(::getpid()) : with.peers->tag());
     std::error_code error;
-    bool const is_there = first && fs::exists(target, error);
+    bool const is_there = first && fs::exists(target, error) && can_be_read(target);
     Result<void> written;
     if (!is_there) {
         fs::create_directories(temporary, error);
         written = error ? Result<void>(file_error(error.value(), "make folder", temporary))
-                        : write_tensors(temporary, tensors, first);
+                        : write_tensors(temporary, tensors, first, with.progress);
     }
     if (!first) {
-        OSORA_TRY_VOID(peers->share(state.step, written));
+        OSORA_TRY_VOID(with.peers->share(state.step, written));
         if (written.has_error()) return written.error();
     } else {
         // The others are waited for also when this rank failed: they still write to the folder.
-        auto const others = peers == nullptr ? Result<void>() : peers->wait_for_all(state.step);
+        auto const others = wait_for_all(with, state.step);
         if (written.has_value()) written = others;
         if (written.has_value() && !is_there) written = write_state(temporary, state, tensors);
-        if (written.has_value() && !is_there && ::rename(temporary.c_str(), target.c_str()) != 0)
-            written = file_error(errno, "rename", target);
+        if (written.has_value() && !is_there) written = publish(temporary, target);
         if (written.has_error() || is_there) remove_quietly(temporary);
         if (written.has_error()) return written.error();
         OSORA_TRY_VOID(sync_directory(folder));

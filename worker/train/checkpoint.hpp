@@ -13,6 +13,7 @@
 
 #include <boost/describe.hpp>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -84,19 +85,31 @@ public:
     [[nodiscard]] virtual Result<void> wait_for_all(int step) = 0;
 };
 
+/// How far a save has come; other threads may look.
+struct SaveProgress {
+    std::atomic<std::int64_t> bytes = 0;         // written by this rank
+    std::atomic<bool> waits_for_others = false;  // for ranks that still write
+};
+/// Neither need be there.
+struct SaveWith {
+    CheckpointPeers* peers = nullptr;  // that write with this rank
+    SaveProgress* progress = nullptr;
+};
+
 struct SavedCheckpoint {
     std::filesystem::path path;
     double seconds = 0;
     std::int64_t bytes = 0;
 };
 
-/// Writes `folder`/step-NNNNNNNN and removes the oldest ones beyond `keep` (>= 1). Saving an
-/// existing step changes nothing. With `peers` all ranks must call it; on rank 0 it returns when
-/// the checkpoint is complete, on the others when their parts are written.
+/// Writes `folder`/step-NNNNNNNN and removes the oldest ones beyond `keep` (>= 1) that can be read.
+/// A step that is there already is left as it is if it can be read, else replaced. With peers all
+/// ranks must call it; on rank 0 it returns when the checkpoint is complete, on the others when
+/// their parts are written.
 [[nodiscard]] Result<SavedCheckpoint> save_checkpoint(std::filesystem::path const& folder,
                                                       CheckpointState const& state,
                                                       CheckpointParts const& tensors, int keep,
-                                                      CheckpointPeers* peers = nullptr);
+                                                      SaveWith with = {});
 
 /// Complete checkpoints in `folder`, newest first; empty when there is no such folder.
 [[nodiscard]] std::vector<std::filesystem::path> list_checkpoints(

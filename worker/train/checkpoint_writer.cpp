@@ -1,26 +1,35 @@
 #include "worker/train/checkpoint_writer.hpp"
 
-#include <chrono>
+#include "base/check.hpp"
+
+#include <utility>
 
 namespace osora::worker {
 
-std::optional<CheckpointWriter::Outcome> CheckpointWriter::start(CheckpointState state,
-                                                                 CheckpointParts const& live) {
-    auto previous = wait();
+void CheckpointWriter::start(CheckpointState state, CheckpointParts const& live) {
+    OSORA_CHECK(!writing_.valid(), "two saves at a time");
     step_ = state.step;
-    writing_ = std::async(std::launch::async, [folder = folder_, keep = keep_, peers = peers_,
-                                               state = std::move(state), tensors = snapshot(live)] {
-        return save_checkpoint(folder, state, tensors, keep, peers);
-    });
-    return previous;
+    progress_ = std::make_shared<SaveProgress>();
+    bytes_seen_ = 0;
+    writing_ = std::async(
+        std::launch::async, [folder = folder_, keep = keep_, peers = peers_, progress = progress_,
+                             state = std::move(state), tensors = snapshot(live)] {
+            return save_checkpoint(folder, state, tensors, keep, {peers, progress.get()});
+        });
+}
+
+bool CheckpointWriter::ends_within(std::chrono::milliseconds patience) const {
+    return !writing_.valid() || writing_.wait_for(patience) == std::future_status::ready;
+}
+
+bool CheckpointWriter::has_advanced() {
+    if (progress_ == nullptr) return false;
+    std::int64_t const bytes = progress_->bytes;
+    return std::exchange(bytes_seen_, bytes) != bytes || progress_->waits_for_others;
 }
 
 std::optional<CheckpointWriter::Outcome> CheckpointWriter::poll() {
-    if (!writing_.valid() ||
-        writing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-        return std::nullopt;
-    }
-    return wait();
+    return ends_within(std::chrono::milliseconds(0)) ? wait() : std::nullopt;
 }
 
 std::optional<CheckpointWriter::Outcome> CheckpointWriter::wait() {

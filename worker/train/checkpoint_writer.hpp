@@ -4,7 +4,10 @@
 
 #include "worker/train/checkpoint.hpp"
 
+#include <chrono>
+#include <cstdint>
 #include <future>
+#include <memory>
 #include <optional>
 
 namespace osora::worker {
@@ -20,19 +23,24 @@ public:
         Result<SavedCheckpoint> saved;
     };
 
-    /// Copies `live` and starts to write. First waits for a save in progress, whose outcome is
-    /// returned.
-    std::optional<Outcome> start(CheckpointState state, CheckpointParts const& live);
+    /// Copies `live` and starts to write. The outcome of the last save must have been collected.
+    void start(CheckpointState state, CheckpointParts const& live);
     /// The outcome of a save that finished since the last call.
     [[nodiscard]] std::optional<Outcome> poll();
     /// Waits for the save in progress, if there is one.
     [[nodiscard]] std::optional<Outcome> wait();
+    /// Whether it ends within `patience`; true if there is none.
+    [[nodiscard]] bool ends_within(std::chrono::milliseconds patience) const;
+    /// Whether something was written since the last call, or other ranks still write.
+    [[nodiscard]] bool has_advanced();
 
 private:
     std::filesystem::path folder_;
     int keep_;
     CheckpointPeers* peers_;
     int step_ = 0;
+    std::shared_ptr<SaveProgress> progress_;
+    std::int64_t bytes_seen_ = 0;
     std::future<Result<SavedCheckpoint>> writing_;
 };
 

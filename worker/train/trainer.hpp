@@ -57,8 +57,9 @@ public:
     [[nodiscard]] bool is_sharded() const { return ranks_->is_sharded(); }
     /// Sets its part of a checkpoint's state.
     void describe(CheckpointState& state) const;
-    /// All ranks call it.
-    [[nodiscard]] Result<void> restore(LoadedCheckpoint const& checkpoint);
+    /// All ranks call it. `on_tensor`: called after each tensor, as reading may take long.
+    [[nodiscard]] Result<void> restore(LoadedCheckpoint const& checkpoint,
+                                       std::function<void()> const& on_tensor = {});
 
     [[nodiscard]] Parameters const& parameters() const { return objective_->parameters(); }
     [[nodiscard]] Figures figures() const { return objective_->figures(); }

@@ -5,13 +5,16 @@
 #include <c10/core/GradMode.h>
 #include <fmt/format.h>
 
+#include <functional>
 #include <map>
 
 namespace osora::worker {
 namespace {
 
-/// Copies `from` (by name) into what `into` has of it: straight from the mapped file.
-Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<TensorParts> into) {
+/// Copies `from` (by name) into what `into` has of it: straight from the mapped file. Calls
+/// `on_tensor` after each.
+Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<TensorParts> into,
+                        std::function<void()> const& on_tensor) {
     at::NoGradGuard const no_grad;
     std::map<std::string, at::Tensor> by_name;
     for (NamedTensor const& each : from) by_name.emplace(each.name, each.tensor);
@@ -25,6 +28,7 @@ Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<Tensor
         }
         at::Tensor const items = found->second.reshape(-1);
         for (auto& part : each.parts) part.take(items);
+        if (on_tensor) on_tensor();
     }
     return {};
 }
@@ -106,22 +110,23 @@ void Trainer::describe(CheckpointState& state) const {
     state.figures = objective_->figures();
 }
 
-Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint) {
+Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint,
+                              std::function<void()> const& on_tensor) {
     auto const live = held_parts();
     auto const& kept = checkpoint.tensors;
-    OSORA_TRY_VOID(copy_named(kept.model, live.model));
-    OSORA_TRY_VOID(copy_named(kept.adapter, live.adapter));
+    OSORA_TRY_VOID(copy_named(kept.model, live.model, on_tensor));
+    OSORA_TRY_VOID(copy_named(kept.adapter, live.adapter, on_tensor));
     if (frozen_) frozen_->forget_copies();
     // A checkpoint in fp32 has no masters: its weights are. Without an average one begins here.
     auto const& weights = kept.adapter.empty() ? kept.model : kept.adapter;
     std::vector<NamedTensor> values = kept.master.empty() ? weights : kept.master;
     for (NamedTensor& each : values) each.name = plain_name(each.name);
-    OSORA_TRY_VOID(copy_named(values, trained(optimizer_.values(), false)));
+    OSORA_TRY_VOID(copy_named(values, trained(optimizer_.values(), false), on_tensor));
     optimizer_.copy_back();
-    OSORA_TRY_VOID(copy_named(kept.ema.empty() ? values : kept.ema, live.ema));
-    OSORA_TRY_VOID(copy_named(kept.exp_avg, live.exp_avg));
-    OSORA_TRY_VOID(copy_named(kept.exp_avg_sq, live.exp_avg_sq));
-    OSORA_TRY_VOID(copy_named(kept.objective, live.objective));
+    OSORA_TRY_VOID(copy_named(kept.ema.empty() ? values : kept.ema, live.ema, on_tensor));
+    OSORA_TRY_VOID(copy_named(kept.exp_avg, live.exp_avg, on_tensor));
+    OSORA_TRY_VOID(copy_named(kept.exp_avg_sq, live.exp_avg_sq, on_tensor));
+    OSORA_TRY_VOID(copy_named(kept.objective, live.objective, on_tensor));
     ranks_->publish();
     optimizer_.set_steps(checkpoint.state.optimizer_steps);
     grad_norms_ = checkpoint.state.grad_norms;

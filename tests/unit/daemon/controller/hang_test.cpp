@@ -26,7 +26,7 @@ TEST(Hang, LimitsByPhase) {
     EXPECT_EQ(hang_limit_s(Phase::checkpoint, 0, {0, 20}), 600);
     EXPECT_EQ(hang_limit_s(Phase::checkpoint, 5, {}), 5) << "as the worker asks";
     EXPECT_EQ(hang_limit_s(Phase::step, 5, {30, 20}), 30) << "the run file wins for steps";
-    EXPECT_EQ(hang_limit_s(Phase::loading, 0, {30, 20}), 300);
+    EXPECT_EQ(hang_limit_s(Phase::loading, 0, {30, 20}), 900);
 }
 
 TEST(Hang, NobodyIsBlamedBeforeALimitIsReached) {

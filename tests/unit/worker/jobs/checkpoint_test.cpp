@@ -8,8 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <fstream>
+#include <future>
 
 namespace osora::worker {
 namespace {
@@ -116,7 +118,7 @@ public:
 TEST_F(Checkpoints, AllRanksOrNone) {
     ASSERT_TRUE(save_checkpoint(folder_, state(1), tensors(1), 1).has_value());
     FailedPeers peers;
-    auto const saved = save_checkpoint(folder_, state(2), tensors(2), 1, &peers);
+    auto const saved = save_checkpoint(folder_, state(2), tensors(2), 1, {.peers = &peers});
     ASSERT_TRUE(saved.has_error());
     EXPECT_EQ(saved.error().message, "rank 3: no space left");
     ASSERT_EQ(list_checkpoints(folder_).size(), 1u);
@@ -134,7 +136,7 @@ TEST_F(Checkpoints, FilesOfLaterStepsAreLeftAlone) {
 TEST_F(Checkpoints, TheWriterSavesACopy) {
     CheckpointWriter writer(folder_, 2);
     auto live = tensors(1);
-    EXPECT_FALSE(writer.start(state(3), live).has_value());
+    writer.start(state(3), live);
     live.model[0].parts[0].values.fill_(9);
     auto const outcome = writer.wait();
     ASSERT_TRUE(outcome.has_value() && outcome->saved.has_value());
@@ -142,6 +144,65 @@ TEST_F(Checkpoints, TheWriterSavesACopy) {
     EXPECT_EQ(load_checkpoint(outcome->saved->path)->tensors.model[0].tensor.max().item<float>(),
               1);
     EXPECT_FALSE(writer.wait().has_value());
+}
+
+/// A rank that writes until it is let go.
+class SlowPeers final : public CheckpointPeers {
+public:
+    explicit SlowPeers(std::future<void> go) : go_(std::move(go)) {}
+    int rank() const override { return 0; }
+    std::string tag() const override { return "launch0"; }
+    Result<void> share(int, Result<void> const&) override { return {}; }
+    Result<void> wait_for_all(int) override {
+        waiting.set_value();
+        go_.wait();
+        return {};
+    }
+    std::promise<void> waiting;
+
+private:
+    std::future<void> go_;
+};
+
+TEST_F(Checkpoints, AWriterShowsThatASaveGoesOn) {
+    std::promise<void> go;
+    SlowPeers peers(go.get_future());
+    CheckpointWriter writer(folder_, 2, &peers);
+    EXPECT_TRUE(writer.ends_within(std::chrono::hours(1))) << "there is none";
+    EXPECT_FALSE(writer.has_advanced());
+    writer.start(state(3), tensors(1));
+    peers.waiting.get_future().wait();
+    EXPECT_FALSE(writer.ends_within(std::chrono::milliseconds(1)));
+    EXPECT_TRUE(writer.has_advanced()) << "its own files";
+    EXPECT_TRUE(writer.has_advanced()) << "the files of others";
+    go.set_value();
+    auto const outcome = writer.wait();
+    ASSERT_TRUE(outcome.has_value() && outcome->saved.has_value());
+    EXPECT_FALSE(writer.has_advanced());
+}
+
+// What a crash of the machine left of step 5 is written again, and counts for nothing.
+TEST_F(Checkpoints, OneThatCannotBeReadIsReplaced) {
+    for (int step : {3, 5}) ASSERT_TRUE(save_checkpoint(folder_, state(step), tensors(1), 2));
+    fs::resize_file(folder_ / "step-00000005" / "ema.safetensors", 100);
+    auto const again = save_checkpoint(folder_, state(5), tensors(2), 2);
+    ASSERT_TRUE(again.has_value()) << again.error().message;
+    auto const loaded = load_checkpoint(folder_ / "step-00000005");
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    EXPECT_EQ(loaded->tensors.model[0].tensor.max().item<float>(), 2);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder_), {}), 2) << "nothing is left over";
+    // One that can be read stays as it is.
+    ASSERT_TRUE(save_checkpoint(folder_, state(5), tensors(7), 2).has_value());
+    EXPECT_EQ(load_checkpoint(again->path)->tensors.model[0].tensor.max().item<float>(), 2);
+}
+
+TEST_F(Checkpoints, OneThatCannotBeReadTakesNoPlace) {
+    for (int step : {3, 9}) ASSERT_TRUE(save_checkpoint(folder_, state(step), tensors(1), 2));
+    fs::resize_file(folder_ / "step-00000009" / "model.safetensors", 100);
+    for (int step : {5, 7}) ASSERT_TRUE(save_checkpoint(folder_, state(step), tensors(1), 2));
+    std::vector<std::string> names;
+    for (auto const& each : list_checkpoints(folder_)) names.push_back(each.filename());
+    EXPECT_EQ(names, (std::vector<std::string>{"step-00000009", "step-00000007", "step-00000005"}));
 }
 
 }  // namespace

@@ -155,7 +155,7 @@ Trained train(Layout const& layout, Course const& course) {
             bool const together = trainer.is_sharded();
             if (together || rank == 0) {
                 EXPECT_TRUE(save_checkpoint(course.save_to, state, trainer.tensors(rank == 0), 1,
-                                            together ? &peers : nullptr)
+                                            {.peers = together ? &peers : nullptr})
                                 .has_value());
             }
         }
