@@ -108,6 +108,7 @@ void reopen(RunStatus& run) {
     run.cause.clear();
     run.cause_is_secondary = run.ordered = run.asked_to_save = false;
     run.stop = StopMode::none;
+    run.stopped_by_user = false;
     for (NodeStatus& node : run.nodes) {
         node.joined = node.finished = false;
         node.stopped = true;
@@ -217,6 +218,7 @@ void on(RunStatus& run, CheckpointCompleted const& event) {
 
 void on(RunStatus& run, StopRequested const& event) {
     StopMode const asked = event.now ? StopMode::now : StopMode::graceful;
+    run.stopped_by_user = run.stopped_by_user || event.by_user;
     if (run.state == RunState::finishing) {
         if (run.stop == StopMode::graceful) run.stop = asked;
         return;

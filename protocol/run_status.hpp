@@ -51,6 +51,7 @@ struct RunStatus {
     std::string cause;                // of the last relaunch or of the end, for the user
     bool cause_is_secondary = false;  // a better cause of the same attempt may still replace it
     StopMode stop = StopMode::none;
+    bool stopped_by_user = false;  // a person asked for it, before a signal did or after it
     int rounds = 0;          // of faults since the last LaunchOrdered; each counts as a restart
     bool exec = false;       // job = "exec"
     bool rehearsal = false;  // job = "rehearse": trains nothing, so there is no loss

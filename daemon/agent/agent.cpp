@@ -239,7 +239,8 @@ void Agent::on_signal(int signal) {
     if (start_.in_job) {
         if (start_.node != 0) return;  // one request is enough
         auto const asked = write_stop_request(
-            {start_.run_dir}, {.now = signals_++ > 0, .reason = "Slurm asked the job to end"});
+            {start_.run_dir},
+            {.now = signals_++ > 0, .reason = "Slurm asked the job to end", .by_user = false});
         if (asked.has_error())
             log_.error("cannot write stop request", {{"why", asked.error().message}});
         return;

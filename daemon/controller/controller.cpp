@@ -334,7 +334,8 @@ protocol::ControlReply Controller::command(protocol::ToController const& message
     }
     auto const& stop = std::get<protocol::ControlStop>(message);
     if (status.state == protocol::RunState::done) return {false, "the run is over"};
-    feed(StopAsked{stop.now, stop.reason.empty() ? "requested by osora" : stop.reason});
+    feed(StopAsked{stop.now, stop.reason.empty() ? "requested by osora" : stop.reason,
+                   stop.by_user});
     return {true, "stopping"};
 }
 
@@ -365,10 +366,12 @@ asio::awaitable<void> Controller::keep_time() {
 
 asio::awaitable<void> Controller::watch_signals() {
     asio::signal_set signals(context_, SIGTERM, SIGINT);
+    int received = 0;
     while (true) {
         auto const [error, signal] = co_await signals.async_wait(kToken);
-        if (!error)
-            feed(StopAsked{false, fmt::format("signal {} ({})", signal, strsignal(signal))});
+        if (error) continue;
+        std::string reason = fmt::format("signal {} ({})", signal, strsignal(signal));
+        feed(StopAsked{received++ > 0, std::move(reason), false});
     }
 }
 

@@ -173,10 +173,12 @@ void ControllerCore::Impl::on(AgentExited const& input) {
 }
 
 void ControllerCore::Impl::on(StopAsked const& input) {
-    // A repeated request: the first one took too long for the user.
-    bool const again = status_.stop == StopMode::graceful;
+    // A person who asks again finds that the first request takes too long. A signal to the job
+    // comes once, but the batch step, an agent and the controller may each receive it.
+    bool const again =
+        status_.stop == StopMode::graceful && input.by_user && status_.stopped_by_user;
     auto const limit = status_.exec ? options_.exec_stop_limit : options_.stop_limit;
-    request_stop(input.now || again, input.reason, limit);
+    request_stop({input.now || again, input.reason, input.by_user}, limit);
 }
 
 void ControllerCore::Impl::on(AskedRelaunch const& input) {
@@ -187,18 +189,22 @@ void ControllerCore::Impl::on(AskedRelaunch const& input) {
 }
 
 void ControllerCore::Impl::on(ClientGone const&) {
-    request_stop(false, "the attached osora went away", options_.lifeline_limit);
+    request_stop({false, "the attached osora went away"}, options_.lifeline_limit);
 }
 
-void ControllerCore::Impl::request_stop(bool now, std::string reason, MonotonicTime limit) {
+void ControllerCore::Impl::request_stop(StopAsked asked, MonotonicTime limit) {
     MonotonicTime const deadline = now_.monotonic + limit;
-    if (status_.stop == StopMode::graceful && !now) {
+    bool const graceful = status_.stop == StopMode::graceful;
+    if (graceful && !asked.now) {
         graceful_deadline_ = std::min(graceful_deadline_, deadline);
+        // Slurm stops this job, the person the run: no job follows.
+        if (asked.by_user && !status_.stopped_by_user)
+            record(StopRequested{false, std::move(asked.reason)});
         return;
     }
-    bool const changes = !ending() || (status_.stop == StopMode::graceful && now);
+    bool const changes = !ending() || (graceful && asked.now);
     if (!changes || !journal_error_.empty()) return;
-    record(StopRequested{now, std::move(reason)});
+    record(StopRequested{asked.now, std::move(asked.reason), asked.by_user});
     graceful_deadline_ = status_.stop == StopMode::graceful ? deadline : kNever;
 }
 

@@ -69,9 +69,10 @@ struct AgentExited {
     int processes_left = 0;  // workers of the node that still live; -1 = not known
     std::string error;
 };
-struct StopAsked {  // control socket
+struct StopAsked {  // control socket, stop.json, a signal
     bool now = false;
     std::string reason;
+    bool by_user = true;  // false: a signal, of which others may pass on theirs
 };
 struct AskedRelaunch {  // control socket; changes nothing unless protocol::takes_relaunch()
     bool now = false;

@@ -199,7 +199,7 @@ void ControllerCore::Impl::give_up_graceful_stop(std::string why) {
     if (relaunch) {
         record(RelaunchAsked{true, "osora", std::move(why)});
     } else {
-        record(StopRequested{true, std::move(why)});
+        record(StopRequested{true, std::move(why), false});
     }
 }
 

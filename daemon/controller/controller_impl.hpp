@@ -46,7 +46,7 @@ private:
     void on(ClientGone const& input);
     void on(JournalFailed const& input);
     void on(Tick const& input);
-    void request_stop(bool now, std::string reason, MonotonicTime limit);
+    void request_stop(StopAsked asked, MonotonicTime limit);
     void record(protocol::RunEvent event, bool sync = true);
     void observe(protocol::RunEvent const& event);
     void record_alarms();

@@ -22,8 +22,8 @@ template <class Request>
 std::optional<Request> take_request(std::filesystem::path const& path) {
     if (::access(path.c_str(), F_OK) != 0) return std::nullopt;
     auto const text = read_file(path, kRequestBytesMax);
-    auto const read = text.has_value() ? protocol::decode<Request>(*text)
-                                       : Result<Request>(text.error());
+    auto const read =
+        text.has_value() ? protocol::decode<Request>(*text) : Result<Request>(text.error());
     ::unlink(path.c_str());
     return read.has_value() ? *read : Request{};
 }

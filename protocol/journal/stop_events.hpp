@@ -28,8 +28,9 @@ BOOST_DESCRIBE_ENUM(Verdict, none, ok, app_bug, oom, data, comm, node_fault, pre
 
 struct StopRequested {
     static constexpr std::string_view kType = "stop_requested";
-    bool now = false;    // true: without a checkpoint
-    std::string reason;  // "Ctrl-C", "osora cancel", "the attached osora went away"
+    bool now = false;     // true: without a checkpoint
+    std::string reason;   // "Ctrl-C", "osora cancel", "the attached osora went away"
+    bool by_user = true;  // false: a signal of Slurm, or a limit of osora
 };
 /// A user asked for another attempt from a checkpoint: the workers of the present one are stopped.
 struct RelaunchAsked {
@@ -51,7 +52,7 @@ struct RunEnded {
     std::string cause;  // for the user; empty after success
 };
 
-BOOST_DESCRIBE_STRUCT(StopRequested, (), (now, reason))
+BOOST_DESCRIBE_STRUCT(StopRequested, (), (now, reason, by_user))
 BOOST_DESCRIBE_STRUCT(RelaunchAsked, (), (now, user, reason))
 BOOST_DESCRIBE_STRUCT(NodeStopped, (), (attempt, node, processes_left, unasked, gpu_fault))
 BOOST_DESCRIBE_STRUCT(RunEnded, (), (verdict, exit_code, cause))

@@ -19,6 +19,8 @@ struct ControlStop {
     static constexpr std::string_view kType = "stop";
     bool now = false;  // true: without a checkpoint
     std::string reason;
+    /// False: a signal of Slurm, which several processes of the run receive and pass on.
+    bool by_user = true;
 };
 /// Stop the workers after a checkpoint and launch them again from it (docs/rfc/001). Controllers
 /// that do not know it answer "unknown message 'relaunch'".
@@ -39,7 +41,7 @@ struct ControlReply {
 using FromController = std::variant<ControlReply>;
 
 BOOST_DESCRIBE_STRUCT(ControlPing, (), ())
-BOOST_DESCRIBE_STRUCT(ControlStop, (), (now, reason))
+BOOST_DESCRIBE_STRUCT(ControlStop, (), (now, reason, by_user))
 BOOST_DESCRIBE_STRUCT(ControlRelaunch, (), (now, user, reason))
 BOOST_DESCRIBE_STRUCT(ControlReply, (), (ok, message, attempt))
 

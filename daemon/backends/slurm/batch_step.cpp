@@ -98,6 +98,7 @@ private:
         warning_ = classify(signal);
         protocol::ControlStop stop;
         stop.now = again;
+        stop.by_user = false;
         stop.reason = warning_ == slurm::JobWarning::time_limit   ? "the job's time is nearly over"
                       : warning_ == slurm::JobWarning::preemption ? "the job is preempted"
                                                                   : "the job was asked to end";

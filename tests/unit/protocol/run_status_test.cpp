@@ -210,6 +210,17 @@ TEST(RunStatus, StoppingIsGracefulUntilSomethingBreaks) {
               Verdict::cancelled);
 }
 
+TEST(RunStatus, KnowsWhetherAPersonStoppedIt) {
+    RunStatus const warned =
+        after(running(), {StopRequested{false, "the job is preempted", false}});
+    EXPECT_FALSE(warned.stopped_by_user);
+    EXPECT_EQ(warned.verdict, Verdict::cancelled);
+    RunStatus const both = after(warned, {StopRequested{false, "osora cancel"}});
+    EXPECT_TRUE(both.stopped_by_user);
+    EXPECT_EQ(both.cause, "the job is preempted");
+    EXPECT_TRUE(after(both, {StopRequested{true, "too slow", false}}).stopped_by_user);
+}
+
 TEST(RunStatus, AnAskedRelaunchSavesFirstAndCostsNoRestart) {
     RunStatus run = after(running(), {RelaunchAsked{false, "alice", "new driver"}});
     EXPECT_EQ(run.state, RunState::relaunching);

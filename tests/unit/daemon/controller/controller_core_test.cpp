@@ -185,6 +185,34 @@ TEST(ControllerCore, ASecondStopRequestStopsNow) {
     EXPECT_EQ(controller.core.status().cause, "Ctrl-C");
 }
 
+// Plain scancel signals the batch step, the agents and, on some clusters, the controller itself.
+TEST(ControllerCore, ASignalThatComesByTwoWaysIsOneRequest) {
+    Controller controller;
+    controller.run();
+    for (char const* by : {"the job was asked to end", "Slurm asked the job to end", "signal 15"})
+        controller.feed(StopAsked{false, by, false});
+    EXPECT_EQ(controller.core.status().stop, StopMode::graceful);
+    EXPECT_EQ(controller.core.status().cause, "the job was asked to end");
+    EXPECT_FALSE(controller.core.status().stopped_by_user);
+    controller.feed(StopAsked{true, "the job was asked to end", false});
+    EXPECT_EQ(controller.core.status().stop, StopMode::now) << "a second one from the same place";
+}
+
+TEST(ControllerCore, APersonWhoStopsAWarnedRunStopsItForGood) {
+    for (bool const person_first : {false, true}) {
+        Controller controller;
+        controller.run();
+        controller.feed(StopAsked{false, "first", person_first});
+        controller.feed(StopAsked{false, "second", !person_first});
+        EXPECT_EQ(controller.core.status().stop, StopMode::graceful) << "both may save";
+        EXPECT_TRUE(controller.core.status().stopped_by_user);
+        controller.feed(StopAsked{false, "third", false});
+        EXPECT_EQ(controller.core.status().stop, StopMode::graceful);
+        controller.feed(StopAsked{false, "again", true});
+        EXPECT_EQ(controller.core.status().stop, StopMode::now);
+    }
+}
+
 TEST(ControllerCore, EndsWithEveryAgentGone) {
     Controller controller;
     controller.run();
