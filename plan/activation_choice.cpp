@@ -28,12 +28,11 @@ RecomputeChoice checked_recompute(std::string_view text) {
     return choice ? *choice : RecomputeChoice{};
 }
 
-std::vector<ActivationChoice> activation_choices(MemorySection const& memory) {
-    std::vector<ActivationChoice> all{{"none", "none"}};
-    // The int8 store takes less time than recomputing blocks.
-    if (memory.allow_lossy) all.push_back({"none", "int8"});
-    all.push_back({"selective", "none"});
-    all.push_back({"full", "none"});
+std::vector<ActivationChoice> activation_choices(MemorySection const& memory, bool gpu) {
+    std::vector<ActivationChoice> all{{"none", "none"}, {"selective", "none"}, {"full", "none"}};
+    // The int8 store takes less time than recomputing blocks on a CPU, more on a GPU, where it
+    // packs operator by operator (docs/rfc/034).
+    if (memory.allow_lossy) all.insert(gpu ? all.end() : all.begin() + 1, {"none", "int8"});
     std::vector<ActivationChoice> chosen;
     for (ActivationChoice choice : all) {
         if (!memory.recompute.is_auto()) choice.recompute = *memory.recompute.value;

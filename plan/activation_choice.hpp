@@ -35,9 +35,10 @@ struct ActivationChoice {
     std::string recompute = "none";
     std::string store = "none";
 };
-/// The allowed combinations, cheapest first: the values that are set; for "auto", nothing before
-/// the rest. Lossy stores only with allow_lossy.
-[[nodiscard]] std::vector<ActivationChoice> activation_choices(MemorySection const& memory);
+/// The allowed combinations, cheapest first on this kind of device: the values that are set; for
+/// "auto", nothing before the rest. Lossy stores only with allow_lossy.
+[[nodiscard]] std::vector<ActivationChoice> activation_choices(MemorySection const& memory,
+                                                               bool gpu);
 
 /// Most exact gradients that the worker compares with those of a lossy store at a time.
 inline constexpr std::int64_t kCheckedGradientBytes = std::int64_t{64} << 20;

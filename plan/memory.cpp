@@ -152,6 +152,17 @@ Pass pass_of(MemoryQuery const& query, ActivationChoice const& choice, OfStage c
     return forward.total() > backward.total() ? forward : backward;
 }
 
+/// Activations that the store "offload" keeps in host memory, as they are: the values of the store
+/// "bf16", at two bytes each.
+std::int64_t stored_on_host(MemoryQuery const& query, OfStage const& of) {
+    if (query.activations.store != "offload") return 0;
+    auto const with = [&](char const* store) {
+        return pass_of(query, {query.activations.recompute, store}, of).activations;
+    };
+    int const bytes = query.precision == "fp32" ? 4 : 2;
+    return (with("bf16") - with("offload")) * bytes / 2;
+}
+
 /// Two of the largest blocks' frozen weights stay on the device (worker/model/offload).
 void offload_frozen(MemoryQuery const& query, std::int64_t bytes, RankMemory& memory) {
     std::int64_t largest = 0;
@@ -197,6 +208,7 @@ RankMemory memory_of(MemoryQuery const& query, OfStage const& of,
     }
     memory.activation_bytes = pass.activations + query.workspace_bytes;
     memory.input_bytes = pass.inputs;
+    memory.stored_on_host_bytes = stored_on_host(query, of);
     memory.communication_bytes =
         shards.communication_bytes(bytes, trained, memory.activation_bytes);
     if (query.offload_frozen) offload_frozen(query, bytes, memory);
@@ -239,7 +251,7 @@ NodeMemory node_memory(RankMemory const& peak, LoaderMemory const& loader, int r
     auto const resident =
         static_cast<std::int64_t>(constants.host_factor * static_cast<double>(peak.tensor_bytes()));
     std::int64_t const process = gpu ? constants.gpu_process_bytes : peak.process_bytes + resident;
-    return {.rank_bytes = process + peak.offloaded_bytes,
+    return {.rank_bytes = process + peak.offloaded_bytes + peak.stored_on_host_bytes,
             .loader_bytes = loader.total_bytes,
             .ranks = ranks,
             .checkpoint_bytes = peak.checkpoint_bytes() * (peak.is_sharded ? ranks : 1)};

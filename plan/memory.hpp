@@ -81,6 +81,7 @@ struct RankMemory {
     bool is_sharded = false;
     std::int64_t saved_parameter_bytes = 0;  // this rank's part of a checkpoint, if any
     std::int64_t offloaded_bytes = 0;        // frozen weights in host memory
+    std::int64_t stored_on_host_bytes = 0;   // activations there: activation_store "offload"
 
     /// Memory during a whole pass.
     [[nodiscard]] std::int64_t static_bytes() const {

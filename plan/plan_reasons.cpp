@@ -101,6 +101,18 @@ std::string offload_reason(ChosenParts const& parts) {
                                                        : "set by you");
 }
 
+/// Empty if no activations wait in host memory.
+std::string host_store_reason(ChosenParts const& parts) {
+    std::int64_t most = 0;
+    for (BucketChoice const& each : parts.best.buckets)
+        most = std::max(most, each.memory.stored_on_host_bytes);
+    if (most == 0) return "";
+    return fmt::format(
+        "activation store offload: up to {} a rank wait in host memory, {} a node; the time to "
+        "move them is not predicted",
+        format_bytes(most), format_bytes(most * parts.context.ranks_per_node));
+}
+
 std::string precision_reason(PlanContext const& context) {
     if (context.gpu) return "";
     std::string const& wanted = context.config.optim.precision;
@@ -234,7 +246,9 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
          {sp_reason, schedule_reason, precision_reason, activation_reason, reduce_reason}) {
         if (auto reason = reason_of(context); !reason.empty()) reasons.push_back(std::move(reason));
     }
-    if (auto reason = offload_reason(parts); !reason.empty()) reasons.push_back(std::move(reason));
+    for (auto const& reason_of : {offload_reason, host_store_reason}) {
+        if (auto reason = reason_of(parts); !reason.empty()) reasons.push_back(std::move(reason));
+    }
     if (context.network && context.network_source.empty()) {
         reasons.push_back(
             fmt::format("all_reduce between nodes is nominal, over cards of {}: run osora probe "

@@ -33,6 +33,8 @@ constexpr double kOwnWorkError = 0.02;
 /// Of the step time, to give up the simpler layout with one copy; the order of passes that keeps
 /// fewer activations.
 constexpr double kCopiesGain = 0.03, kEagerGain = 0.01;
+/// Of the step time, to recompute in place of sharing more; exposed, to look for that.
+constexpr double kRecomputeGain = 0.03, kMuchExposed = 0.10;
 
 LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
                      Candidate const& candidate, LoaderChoice const& loader) {
@@ -228,29 +230,69 @@ std::vector<bool> offload_choices(PlanContext const& context) {
     return {false, true};
 }
 
-/// With the first way to keep activations that fits at any stage, because sharing costs less time
-/// than recomputing blocks. Both are stored in `context`, and whether frozen blocks are offloaded.
+/// A way to keep activations with the lowest ZeRO stage at which it fits.
+struct Fit {
+    ActivationChoice activations;
+    bool offload_frozen = false;
+    int zero_stage = 0;
+    std::vector<Candidate> candidates;
+    [[nodiscard]] double step_time_s() const { return candidates.front().step_time_s; }
+};
+
+bool waits_for_collectives(PlanContext const& context, GlobalBatches const& batches,
+                           Candidate const& candidate) {
+    auto const shares = step_shares(context, batches.sizes);
+    double exposed_s = 0;
+    for (std::size_t i = 0; i < shares.size(); ++i)
+        exposed_s += shares[i] * candidate.buckets[i].time.exposed_comm_s;
+    return exposed_s > kMuchExposed * candidate.step_time_s;
+}
+
+/// With these activations, which are stored in `context`; frozen blocks are offloaded if nothing
+/// fits without.
+Result<Fit> fit_of(PlanContext& context, GlobalBatches const& batches, int least_stage) {
+    Result<std::vector<Candidate>> found = Error{Errc::out_of_memory, "nothing fits"};
+    for (bool const offload : offload_choices(context)) {
+        context.offload_frozen = offload;
+        context.zero_stage = least_stage;
+        found = search_stages(context, batches);
+        if (found || found.error().code != Errc::out_of_memory) break;
+    }
+    if (!found) return found.error();
+    return Fit{context.activations, context.offload_frozen, context.zero_stage, std::move(*found)};
+}
+
+/// With the first way to keep activations that fits at any stage: sharing mostly costs less time
+/// than recomputing blocks. Where ranks wait long for what they share, also what recomputes more at
+/// a lower stage is tried. The choice is stored in `context`.
 Result<std::vector<Candidate>> search_what_fits(PlanContext& context,
                                                 GlobalBatches const& batches) {
     int const least_stage = context.zero_stage;
-    Result<std::vector<Candidate>> found = Error{Errc::out_of_memory, "nothing fits"};
-    auto const fails = [&] {
-        return found.has_error() && found.error().code == Errc::out_of_memory;
-    };
-    for (ActivationChoice const& choice : activation_choices(context.config.memory)) {
+    std::optional<Fit> best;
+    std::optional<Error> error;
+    for (ActivationChoice const& choice : activation_choices(context.config.memory, context.gpu)) {
         if (context.pp_size > 1 && is_lossy(choice.store, context.precision)) continue;
         context.activations = choice;
-        for (bool const offload : offload_choices(context)) {
-            context.offload_frozen = offload;
-            context.zero_stage = least_stage;
-            found = search_stages(context, batches);
-            if (!fails()) break;
+        auto fit = fit_of(context, batches, least_stage);
+        if (!fit) {
+            if (fit.error().code != Errc::out_of_memory) return fit.error();
+            error = fit.error();
+            continue;
         }
-        if (!fails()) break;
+        bool const is_better =
+            !best || (fit->zero_stage < best->zero_stage &&
+                      fit->step_time_s() < (1 - kRecomputeGain) * best->step_time_s());
+        if (is_better) best = std::move(*fit);
+        if (best->zero_stage == least_stage) break;
+        if (!waits_for_collectives(context, batches, best->candidates.front())) break;
     }
-    if (!found) return found;
-    try_copy_a_node(context, batches, *found);
-    try_eager(context, batches, *found);
+    if (!best) return error.value_or(Error{Errc::out_of_memory, "nothing fits"});
+    context.activations = best->activations;
+    context.offload_frozen = best->offload_frozen;
+    context.zero_stage = best->zero_stage;
+    auto found = std::move(best->candidates);
+    try_copy_a_node(context, batches, found);
+    try_eager(context, batches, found);
     return found;
 }
 

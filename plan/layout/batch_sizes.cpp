@@ -57,6 +57,45 @@ double exposed_share(PlanContext const& context, std::int64_t first) {
     return total > 0 ? exposed / total : 0;
 }
 
+/// The largest factor between a number's neighbouring divisors: 2 for 48, 173 for 173.
+double widest_gap(std::int64_t number) {
+    std::vector<std::int64_t> lower, upper;
+    for (std::int64_t each = 1; each * each <= number; ++each) {
+        if (number % each != 0) continue;
+        lower.push_back(each);
+        if (each * each != number) upper.push_back(number / each);
+    }
+    lower.insert(lower.end(), upper.rbegin(), upper.rend());
+    double widest = 1;
+    for (std::size_t i = 1; i < lower.size(); ++i)
+        widest =
+            std::max(widest, static_cast<double>(lower[i]) / static_cast<double>(lower[i - 1]));
+    return widest;
+}
+
+/// The nearest number whose divisors leave no gap above kGapMost, at most kCostError away, else the
+/// one with the least gap. A micro-batch is a divisor of it: with a prime it would be one sample,
+/// or all.
+std::int64_t divisible_near(double exact) {
+    constexpr double kCostError = 0.04, kGapMost = 2.5;
+    std::int64_t const nearest = std::max<std::int64_t>(1, std::llround(exact));
+    std::int64_t best = nearest;
+    double least = widest_gap(nearest);
+    for (std::int64_t away = 1; least > kGapMost; ++away) {
+        bool any = false;
+        for (std::int64_t const each : {nearest + away, nearest - away}) {
+            if (each < 1 || std::abs(static_cast<double>(each) / exact - 1) > kCostError) continue;
+            any = true;
+            double const gap = widest_gap(each);
+            if (gap >= least) continue;
+            best = each;
+            least = gap;
+        }
+        if (!any) break;
+    }
+    return best;
+}
+
 GlobalBatches of_user(PlanContext const& context, int batch) {
     return {equal_cost_globals(context, batch),
             fmt::format("global batch {} of {}: set by you", format_count(batch),
@@ -78,9 +117,11 @@ std::vector<std::int64_t> equal_cost_globals(PlanContext const& context, std::in
     std::vector<std::int64_t> sizes;
     for (std::size_t i = 0; i < context.keys.size(); ++i) {
         std::int64_t const unit = unit_of(context, i);
-        double const exact = step / context.costs[i].forward_flops;
-        auto const units = std::llround(exact / static_cast<double>(unit));
-        sizes.push_back(std::max<std::int64_t>(1, units) * unit);
+        double const exact = step / context.costs[i].forward_flops / static_cast<double>(unit);
+        bool const open = given_micro(context, i) == 0;
+        std::int64_t const units =
+            open ? divisible_near(exact) : std::max<std::int64_t>(1, std::llround(exact));
+        sizes.push_back(units * unit);
     }
     sizes[0] = first;
     return sizes;

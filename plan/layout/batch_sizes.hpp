@@ -21,7 +21,7 @@ namespace osora::plan {
 [[nodiscard]] std::int64_t batch_unit(int dp_size, int micro_batch_size);
 
 /// Batches with the cost of `first` samples of bucket 0, each rounded to its nearest unit, at least
-/// one.
+/// one; if the micro-batch is open, to a number of units within 4 % that divides well.
 [[nodiscard]] std::vector<std::int64_t> equal_cost_globals(PlanContext const& context,
                                                            std::int64_t first);
 

@@ -48,6 +48,21 @@ std::vector<int> grad_buckets(PlanContext const& context) {
     return {kGradBucketsMib.begin(), kGradBucketsMib.end()};
 }
 
+/// What the store "offload" moves to the host must fit there.
+bool fits_host(PlanContext const& context, RankMemory const& memory) {
+    return context.host_bytes == 0 ||
+           context.ranks_per_node * memory.stored_on_host_bytes <= context.host_bytes;
+}
+
+std::string host_too_small(PlanContext const& context, std::size_t bucket,
+                           RankMemory const& memory) {
+    return fmt::format(
+        "bucket {}: activation_store \"offload\" keeps {} a rank in host memory; a node of {} "
+        "ranks has {}",
+        context.bucket_name(bucket), format_bytes(memory.stored_on_host_bytes),
+        context.ranks_per_node, format_bytes(context.host_bytes));
+}
+
 /// A cached sample with its caption, fp32.
 std::int64_t latent_bytes(PlanContext const& context, std::size_t bucket) {
     ModelShape const& shape = context.shape;
@@ -205,12 +220,18 @@ Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t 
             .time = {},
             .memory = micro_batch_memory(context, bucket, micro, micro < local_samples)};
         if (limit_bytes && choice.memory.tensor_bytes() > *limit_bytes) break;
+        if (!fits_host(context, choice.memory)) break;
         query.micro_batch_size = choice.micro_batch_size;
         query.grad_accum_steps = choice.grad_accum_steps;
         choice.time = step_time(query, context.calibration);
         fitting.push_back(choice);
     }
     if (fitting.empty()) {
+        RankMemory const least =
+            micro_batch_memory(context, bucket, sizes.front(), sizes.front() < local_samples);
+        bool const host =
+            !fits_host(context, least) && (!limit_bytes || least.tensor_bytes() <= *limit_bytes);
+        if (host) return Error{Errc::out_of_memory, host_too_small(context, bucket, least)};
         return Error{Errc::out_of_memory,
                      micro_batch_too_large(context, bucket, sizes.front(),
                                            sizes.front() < local_samples, *limit_bytes)};
