@@ -12,6 +12,7 @@ using namespace protocol;
 
 namespace {
 
+constexpr MonotonicTime kSaveLooked = std::chrono::seconds(5);
 constexpr MonotonicTime kShortLease = std::chrono::seconds(30);
 constexpr MonotonicTime kLeaseWaitedFor = std::chrono::minutes(15);
 
@@ -184,11 +185,26 @@ void ControllerCore::Impl::check_deadlines() {
     }
     for (int const id : late) close(id, "no hello in time");
     if (now_.monotonic >= graceful_deadline_) {
-        give_up_graceful_stop("the graceful stop took too long");
+        if (is_saving()) {
+            graceful_deadline_ = now_.monotonic + kSaveLooked;
+        } else {
+            give_up_graceful_stop("the graceful stop took too long");
+        }
     }
     if (inquiry_ && now_.monotonic >= inquiry_->deadline) end_inquiry();
     if (now_.monotonic >= steps_deadline()) write_steps(true);
     for (int node = 0; node < node_count(); ++node) check_process(node);
+}
+
+/// A rank writes a checkpoint, and its last sign of that is recent (it gives one every 10 s).
+bool ControllerCore::Impl::is_saving() const {
+    constexpr double kSignLate_s = 30;
+    return std::ranges::any_of(links_, [&](NodeLink const& each) {
+        bool const is_new = each.connection >= 0 && each.heartbeat.attempt == status_.attempt;
+        return is_new && std::ranges::any_of(each.heartbeat.ranks, [](RankHeartbeat const& rank) {
+                   return rank.phase == Phase::checkpoint && rank.silent_s < kSignLate_s;
+               });
+    });
 }
 
 void ControllerCore::Impl::give_up_graceful_stop(std::string why) {

@@ -95,6 +95,7 @@ private:
     bool stop_workers();
     void dismiss();
     void check_deadlines();
+    [[nodiscard]] bool is_saving() const;
     void give_up_graceful_stop(std::string why);
     void check_process(int node);
     void lose(int node, std::string_view why, MonotonicTime silent = {});

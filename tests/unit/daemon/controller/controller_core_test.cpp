@@ -176,6 +176,32 @@ TEST(ControllerCore, AGracefulStopHasALimit) {
     }
 }
 
+// A large checkpoint takes longer than the limit; one that no longer advances does not.
+TEST(ControllerCore, AGracefulStopWaitsForACheckpointThatIsWritten) {
+    Controller controller;
+    controller.run();
+    controller.feed(StopAsked{false, "osora cancel"});
+    auto const save_for = [&](MonotonicTime time, double silent_s) {
+        for (MonotonicTime waited{}; waited < time; waited += 1s) {
+            for (int const node : {0, 1}) {
+                RankHeartbeat rank;
+                rank.rank = node;
+                rank.phase = node == 0 ? Phase::checkpoint : Phase::finishing;
+                rank.silent_s = silent_s;
+                Heartbeat beat;
+                beat.attempt = 0;
+                beat.ranks = {rank};
+                controller.say(node, beat);
+            }
+            controller.wait(1s);
+        }
+    };
+    save_for(300s, 9);
+    EXPECT_EQ(controller.core.status().stop, StopMode::graceful);
+    save_for(10s, 31);
+    EXPECT_EQ(controller.core.status().stop, StopMode::now);
+}
+
 TEST(ControllerCore, ASecondStopRequestStopsNow) {
     Controller controller;
     controller.run();
