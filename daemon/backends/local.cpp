@@ -6,7 +6,6 @@
 #include "base/files/files.hpp"
 #include "base/text/seconds.hpp"
 #include "daemon/net/frame_connection.hpp"
-#include "daemon/process/orphans.hpp"
 #include "daemon/process/process_end.hpp"
 #include "protocol/json.hpp"
 
@@ -105,6 +104,10 @@ std::vector<int> LocalBackend::living() const {
     return pids;
 }
 
+OrphanScope LocalBackend::orphans_of(int node) const {
+    return {options_.start.run_uuid, node, [this] { return living(); }};
+}
+
 asio::awaitable<void> LocalBackend::report(AgentExited exited) {
     co_await asio::post(asio::use_awaitable);
     on_exited_(std::move(exited));
@@ -115,7 +118,7 @@ asio::awaitable<void> LocalBackend::watch(int node, int agent_number, Child chil
     ExitStatus const status = co_await wait_and_reap(std::move(child), nothing);
     agents_.erase(node);
     log_.info("agent ended", {{"node", node}, {"how", describe(status)}});
-    OrphanScope const scope{options_.start.run_uuid, node, living()};
+    OrphanScope const scope = orphans_of(node);
     AgentExited exited;
     exited.node = node;
     exited.agent_number = agent_number;
@@ -137,7 +140,7 @@ asio::awaitable<void> LocalBackend::end_stranger(StopAgent order) {
         timer.expires_after(std::chrono::milliseconds(20));
         co_await timer.async_wait(kToken);
     }
-    OrphanScope const scope{options_.start.run_uuid, order.node, living()};
+    OrphanScope const scope = orphans_of(order.node);
     AgentExited exited;
     exited.node = order.node;
     exited.agent_number = order.agent_number;

@@ -7,6 +7,7 @@
 #include "base/task_group.hpp"
 #include "daemon/agent/agent_start.hpp"
 #include "daemon/backends/backend.hpp"
+#include "daemon/process/orphans.hpp"
 
 #include <filesystem>
 #include <map>
@@ -37,6 +38,7 @@ private:
     boost::asio::awaitable<void> report(AgentExited exited);
     [[nodiscard]] Result<Child> spawn_agent(StartAgent const& order) const;
     [[nodiscard]] std::vector<int> living() const;
+    [[nodiscard]] OrphanScope orphans_of(int node) const;
 
     LocalOptions options_;
     TaskGroup& tasks_;

@@ -235,7 +235,8 @@ void Controller::perform(Finish action) {
 
 /// No process of this run may survive, whoever started it; then the history gets the whole journal.
 asio::awaitable<void> Controller::finish(Finish action) {
-    OrphanScope const scope{setup_.core.submission.run_uuid, -1, notifier_.running()};
+    OrphanScope const scope{setup_.core.submission.run_uuid, -1,
+                            [this] { return notifier_.running(); }};
     int const left = co_await end_orphans(scope, kOrphanLimit_s);
     if (left > 0) log_.error("processes still run", {{"count", left}});
     if (journal_.has_failed()) write_final_record(action);

@@ -19,12 +19,13 @@ namespace {
 
 /// Kills what it finds; returns how many were alive.
 int kill_once(OrphanScope const& scope) {
-    int alive = kill_descendants(scope.spared);
+    std::vector<int> const spared = scope.spared ? scope.spared() : std::vector<int>();
+    int alive = kill_descendants(spared);
     Environment marks;
     set_variable(marks, kRunMark, scope.run_uuid);
     if (scope.node >= 0) set_variable(marks, kNodeMark, std::to_string(scope.node));
     std::vector<ProcessId> kept;
-    for (int const pid : scope.spared) {
+    for (int const pid : spared) {
         auto const below = descendants_of(pid);
         kept.insert(kept.end(), below.begin(), below.end());
         if (auto const self = process_id_of(pid); self.has_value()) kept.push_back(*self);

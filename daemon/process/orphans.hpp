@@ -5,6 +5,7 @@
 
 #include <boost/asio/awaitable.hpp>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,10 @@ inline constexpr char const* kNodeMark = "OSORA_NODE";
 
 struct OrphanScope {
     std::string run_uuid;
-    int node = -1;            // -1: of every node
-    std::vector<int> spared;  // children of this process that stay, with all their descendants
+    int node = -1;  // -1: of every node
+    /// Children of this process that stay, with all their descendants. Asked before each pass:
+    /// one may start while the others are being killed. Empty: none.
+    std::function<std::vector<int>()> spared;
 };
 
 /// Kills until no process of `scope` lives; gives up after `limit_s`. Returns how many still live.
