@@ -1,23 +1,29 @@
 // controller.json identifies the controller, and is deleted when the controller exits cleanly.
 #include "daemon/service/served_run.hpp"
 
+#include "base/files/file_lock.hpp"
 #include "base/files/files.hpp"
+#include "daemon/journal/journaled_status.hpp"
 #include "daemon/net/controller_file.hpp"
 #include "daemon/net/stream.hpp"
 #include "daemon/process/process_end.hpp"
 #include "plan/config/submitted_run.hpp"
 #include "protocol/environment_file.hpp"
+#include "protocol/exit_codes.hpp"
 
 #include <fcntl.h>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 
 namespace osora::daemon {
 namespace {
 
 constexpr std::int64_t kEnvironmentFileBytesMax = 64 << 20;
+constexpr std::chrono::milliseconds kFirstLook{20}, kLookEvery{1000};  // at the run's lock
 
 std::string uuid_of(protocol::RunPaths const& paths) {
     auto const submission = plan::read_submission(paths);
@@ -62,11 +68,40 @@ Result<Child> ServedRun::start() {
     return spawn(spawning);
 }
 
+bool ServedRun::is_over() const {
+    auto const status = read_run_status(options_.paths.dir);
+    return status.has_value() && status->state == protocol::RunState::done;
+}
+
+std::string ServedRun::why_not_started(ExitStatus const& status) const {
+    if (status.signal != 0) return "";
+    if (status.exit_code == kExitUnreachable) return "another process held the run's lock";
+    // A run that failed ends with 1 as well.
+    if (status.exit_code != 1 || is_over()) return "";
+    return "the controller exited with 1 before the run was over: see controller.log";
+}
+
+boost::asio::awaitable<Descriptor> ServedRun::find_controller() {
+    asio::steady_timer timer(co_await asio::this_coro::executor);
+    auto pause = kFirstLook;
+    while (true) {
+        controller_ = living_controller();
+        Descriptor handle = open_process(controller_);
+        if (handle.is_open() || !FileLock::is_held(options_.paths.lock())) co_return handle;
+        if (pause == kFirstLook) {
+            log_.info("waiting for the process that holds the run's lock",
+                      {{"run", options_.paths.dir.filename().string()}});
+        }
+        timer.expires_after(pause);
+        pause = std::min(pause * 2, kLookEvery);
+        co_await timer.async_wait(kToken);
+    }
+}
+
 boost::asio::awaitable<ControllerEnd> ServedRun::watch() {
     ControllerEnd end;
     std::string const name = options_.paths.dir.filename().string();
-    controller_ = living_controller();
-    Descriptor handle = open_process(controller_);
+    Descriptor handle = co_await find_controller();
     if (handle.is_open()) {
         log_.info("controller found", {{"run", name}, {"pid", controller_.pid}});
         asio::posix::stream_descriptor ended(co_await asio::this_coro::executor, handle.release());
@@ -76,7 +111,7 @@ boost::asio::awaitable<ControllerEnd> ServedRun::watch() {
     } else {
         auto child = start();
         if (child.has_error()) {
-            log_.error("cannot start controller", {{"run", name}, {"why", child.error().message}});
+            end.not_started = "cannot start controller: " + child.error().message;
             co_return end;
         }
         controller_ = child->id;
@@ -86,6 +121,7 @@ boost::asio::awaitable<ControllerEnd> ServedRun::watch() {
         end.known = true;
         end.exit_code = status.exit_code;
         end.signal = status.signal;
+        end.not_started = why_not_started(status);
     }
     controller_ = {};
     std::error_code error;
@@ -105,7 +141,13 @@ boost::asio::awaitable<void> ServedRun::run() {
         ControllerEnd const end = co_await watch();
         SupervisionStep const step = supervision_.on_end(env_.now(), end);
         if (step.what == AfterEnd::forget) {
-            log_.info("run over", {{"run", name}, {"why", step.why}});
+            bool const refused = end.known && end.exit_code == kExitUsage;
+            if (refused) {
+                log_.error("the run cannot start: see its controller.log",
+                           {{"run", name}, {"why", step.why}});
+            } else {
+                log_.info("run over", {{"run", name}, {"why", step.why}});
+            }
             forget_environment();
             co_return;
         }

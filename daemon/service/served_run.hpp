@@ -4,6 +4,7 @@
 
 #include "base/env.hpp"
 #include "base/environment.hpp"
+#include "base/files/descriptor.hpp"
 #include "base/log/log.hpp"
 #include "base/process/process.hpp"
 #include "base/task_group.hpp"
@@ -37,8 +38,14 @@ public:
 private:
     /// Waits for the end of the living controller, or of a new one.
     boost::asio::awaitable<ControllerEnd> watch();
+    /// Open: the living controller, controller_. Waits while another process holds the run's lock:
+    /// a controller writes controller.json only after it has measured links and read its journal.
+    boost::asio::awaitable<Descriptor> find_controller();
     [[nodiscard]] Result<Child> start();
     [[nodiscard]] ProcessId living_controller() const;  // pid 0: none on this machine
+    /// Why a controller that exited like this did not control the run; empty: it did.
+    [[nodiscard]] std::string why_not_started(ExitStatus const& status) const;
+    [[nodiscard]] bool is_over() const;  // according to the journal
     [[nodiscard]] Result<Environment> environment() const;
     void forget_environment() const;
 

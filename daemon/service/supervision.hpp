@@ -11,7 +11,8 @@ namespace osora::daemon {
 struct ControllerEnd {
     bool known = false;  // it was our child: code and signal are known
     int exit_code = 0, signal = 0;
-    bool unclean_exit = false;  // controller.json still exists: it did not exit cleanly
+    bool unclean_exit = false;     // controller.json still exists: it did not exit cleanly
+    std::string not_started = {};  // why no controller controlled the run; empty: one did
 };
 
 enum class AfterEnd { forget, restart, give_up };

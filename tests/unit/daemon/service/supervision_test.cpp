@@ -32,6 +32,17 @@ TEST(Supervision, CrashesAreFollowedByRestartsEverLater) {
     EXPECT_EQ(last.why, "the controller was killed by signal 9, 6 times within a minute");
 }
 
+TEST(Supervision, AControllerThatDidNotStartHasCrashed) {
+    Supervision run;
+    ControllerEnd end;
+    end.not_started = "cannot start controller: fork: out of memory";
+    EXPECT_EQ(run.on_end(0s, kKilled).delay, 0ms);
+    auto const step = run.on_end(1s, end);
+    EXPECT_EQ(step.what, AfterEnd::restart);
+    EXPECT_EQ(step.delay, 500ms);
+    EXPECT_EQ(step.why, end.not_started);
+}
+
 TEST(Supervision, OldCrashesAreForgotten) {
     Supervision run;
     for (int i = 0; i < 50; ++i) {
