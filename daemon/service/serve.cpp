@@ -4,8 +4,10 @@
 #include "base/files/file_lock.hpp"
 #include "base/files/files.hpp"
 #include "base/files/own_folder.hpp"
+#include "daemon/journal/journaled_status.hpp"
 #include "daemon/net/command_socket.hpp"
 #include "daemon/service/notify_systemd.hpp"
+#include "daemon/service/served_list.hpp"
 #include "daemon/service/served_run.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/messages/daemon_messages.hpp"
@@ -20,6 +22,7 @@
 
 #include <csignal>
 #include <map>
+#include <optional>
 
 namespace osora::daemon {
 namespace {
@@ -27,11 +30,6 @@ namespace {
 using protocol::DaemonReply;
 
 constexpr std::size_t kRunsMax = 1000;
-
-struct ServedList {  // daemon.json
-    std::vector<std::string> runs;
-};
-BOOST_DESCRIBE_STRUCT(ServedList, (), (runs))
 
 class Daemon {
 public:
@@ -52,7 +50,8 @@ private:
     /// The real path of a run of this state folder; invalid_input for anything else.
     [[nodiscard]] Result<std::filesystem::path> own_run(std::string const& run_dir) const;
     void take_known_runs();
-    void serve(std::string const& run_dir, bool resume);
+    /// `reopen_after`: ServedRunOptions.
+    void serve(std::string const& run_dir, std::optional<int> reopen_after);
     asio::awaitable<void> serve_to_end(std::string run_dir);
     asio::awaitable<void> watch_signals();
     void end(int exit_code);
@@ -119,7 +118,10 @@ std::filesystem::path Daemon::list_file() const {
 
 Result<void> Daemon::write_list() const {
     ServedList list;
-    for (auto const& [dir, run] : runs_) list.runs.push_back(dir);
+    for (auto const& [dir, run] : runs_) {
+        list.runs.push_back(dir);
+        if (auto const after = run->reopen_after()) list.reopening.push_back({dir, *after});
+    }
     return write_file_atomic(list_file(), protocol::encode(list) + "\n", 0600);
 }
 
@@ -144,19 +146,23 @@ void Daemon::take_known_runs() {
         log_.error("cannot read the list of runs", {{"why", list.error().message}});
         return;
     }
+    std::map<std::string, int> reopening;
+    for (auto const& each : list->reopening) reopening[each.run] = each.incarnations;
     for (std::string const& each : list->runs) {
         auto const dir = own_run(each);
         if (dir.has_value()) {
-            serve(dir->string(), false);
+            auto const found = reopening.find(each);
+            serve(dir->string(),
+                  found == reopening.end() ? std::nullopt : std::optional<int>(found->second));
         } else {
             log_.error("cannot serve run", {{"why", dir.error().message}});
         }
     }
 }
 
-void Daemon::serve(std::string const& run_dir, bool resume) {
+void Daemon::serve(std::string const& run_dir, std::optional<int> reopen_after) {
     ServedRunOptions options{.paths = {run_dir},
-                             .resume = resume,
+                             .reopen_after = reopen_after,
                              .osorad = options_.osorad,
                              .environment = options_.environment};
     runs_[run_dir] = std::make_unique<ServedRun>(std::move(options), env_, log_);
@@ -218,6 +224,14 @@ DaemonReply Daemon::command(protocol::DaemonHello const& hello, bool& greeted) c
     return reply;
 }
 
+/// nullopt: the run is not to be reopened.
+Result<std::optional<int>> reopen_after(protocol::AdoptRun const& take,
+                                        std::filesystem::path const& run_dir) {
+    if (!take.resume) return std::optional<int>();
+    OSORA_TRY(auto const status, read_run_status(run_dir));
+    return std::optional<int>(status.incarnations);
+}
+
 DaemonReply Daemon::command(protocol::AdoptRun const& take, bool&) {
     DaemonReply reply = about();
     auto const dir = own_run(take.run_dir);
@@ -227,8 +241,10 @@ DaemonReply Daemon::command(protocol::AdoptRun const& take, bool&) {
         reply.message = dir->string() + ": the daemon has this run already";
     } else if (runs_.size() >= kRunsMax) {
         reply.message = fmt::format("the daemon has {} runs already", runs_.size());
+    } else if (auto const after = reopen_after(take, *dir); after.has_error()) {
+        reply.message = after.error().message;
     } else {
-        serve(dir->string(), take.resume);
+        serve(dir->string(), *after);
         auto const written = write_list();
         if (written.has_value()) return reply;
         // The daemon serves it anyway, until the daemon dies.

@@ -52,28 +52,37 @@ Result<Environment> ServedRun::environment() const {
     return environment;
 }
 
+/// That the run is over says nothing: it may have been reopened and have ended again.
+bool ServedRun::must_reopen() {
+    if (!options_.reopen_after) return false;
+    auto const status = read_run_status(options_.paths.dir);
+    bool const reopened = status.has_value() && status->incarnations != *options_.reopen_after;
+    if (reopened) options_.reopen_after.reset();
+    return !reopened;
+}
+
 Result<Child> ServedRun::start() {
     auto const errors = options_.paths.dir / "controller.stderr";
     OSORA_TRY(auto const output, open_private(errors, O_WRONLY | O_TRUNC | O_APPEND));
     SpawnOptions spawning;
     spawning.program = options_.osorad;
     spawning.arguments = {"--one-run", options_.paths.dir.string(), "--supervised"};
-    if (options_.resume) spawning.arguments.emplace_back("--resume");
+    if (must_reopen()) spawning.arguments.emplace_back("--resume");
     OSORA_TRY(spawning.environment, environment());
     spawning.working_directory = "/";
     spawning.descriptors = {{output.get(), STDOUT_FILENO}, {output.get(), STDERR_FILENO}};
     spawning.death_signal = 0;  // it outlives this process
     spawning.new_session = true;
-    options_.resume = false;
     return spawn(spawning);
 }
 
-bool ServedRun::is_over() const {
+bool ServedRun::is_over() {
+    if (must_reopen()) return false;
     auto const status = read_run_status(options_.paths.dir);
     return status.has_value() && status->state == protocol::RunState::done;
 }
 
-std::string ServedRun::why_not_started(ExitStatus const& status) const {
+std::string ServedRun::why_not_started(ExitStatus const& status) {
     if (status.signal != 0) return "";
     if (status.exit_code == kExitUnreachable) return "another process held the run's lock";
     // A run that failed ends with 1 as well.

@@ -14,13 +14,16 @@
 #include <boost/asio/awaitable.hpp>
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 namespace osora::daemon {
 
 struct ServedRunOptions {
     protocol::RunPaths paths;
-    bool resume = false;           // for the first controller
+    /// Of a run that ended and is to be reopened: how many controllers its journal showed when
+    /// that was asked for. They start with --resume until the journal shows more.
+    std::optional<int> reopen_after = std::nullopt;
     std::filesystem::path osorad;  // run as `osorad --one-run`
     Environment environment;       // where RUN_DIR/environment does not exist
 };
@@ -34,6 +37,7 @@ public:
 
     [[nodiscard]] int controller_pid() const { return controller_.pid; }
     [[nodiscard]] int restarts() const { return restarts_; }
+    [[nodiscard]] std::optional<int> reopen_after() const { return options_.reopen_after; }
 
 private:
     /// Waits for the end of the living controller, or of a new one.
@@ -42,10 +46,11 @@ private:
     /// a controller writes controller.json only after it has measured links and read its journal.
     boost::asio::awaitable<Descriptor> find_controller();
     [[nodiscard]] Result<Child> start();
+    [[nodiscard]] bool must_reopen();
     [[nodiscard]] ProcessId living_controller() const;  // pid 0: none on this machine
     /// Why a controller that exited like this did not control the run; empty: it did.
-    [[nodiscard]] std::string why_not_started(ExitStatus const& status) const;
-    [[nodiscard]] bool is_over() const;  // according to the journal
+    [[nodiscard]] std::string why_not_started(ExitStatus const& status);
+    [[nodiscard]] bool is_over();  // according to the journal, and not to be reopened
     [[nodiscard]] Result<Environment> environment() const;
     void forget_environment() const;
 

@@ -54,7 +54,7 @@ public:
             SupervisionStep const step = supervision.on_end(env_.now(), end_of(status));
             if (step.what != AfterEnd::restart) return finish(status);
             log_.warning("restarting the controller", {{"why", step.why}});
-            resume = false;  // the first controller has already reopened the run
+            resume = resume && !is_reopened_since(before.incarnations);
             using std::chrono::duration_cast;
             auto const pause = duration_cast<std::chrono::milliseconds>(step.delay);
             ::poll(nullptr, 0, static_cast<int>(pause.count()));
@@ -62,6 +62,13 @@ public:
     }
 
 private:
+    /// Whether a controller has begun since. That the run is over says nothing: it may have been
+    /// reopened and have ended again.
+    [[nodiscard]] bool is_reopened_since(int incarnations) const {
+        auto const status = read_run_status(options_.paths.dir);
+        return status.has_value() && status->incarnations != incarnations;
+    }
+
     Result<Child> start(bool resume) const {
         SpawnOptions spawning;
         spawning.program = options_.osorad;

@@ -3,10 +3,11 @@
 #include "daemon/service/served_run.hpp"
 
 #include "base/files/file_lock.hpp"
-#include "base/files/files.hpp"
 #include "base/log/log_sinks.hpp"
+#include "daemon/service/served_list.hpp"
 #include "protocol/environment_file.hpp"
-#include "tests/kit/temp_folder.hpp"
+#include "protocol/json.hpp"
+#include "tests/unit/daemon/service/fake_controller.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,43 +45,23 @@ public:
 class ServedRunTest : public testing::Test {
 protected:
     void SetUp() override {
-        std::filesystem::create_directories(paths_.dir);
         auto const environment = protocol::encode_environment({"PATH=/usr/bin:/bin"});
         ASSERT_TRUE(environment.has_value());
-        write(paths_.environment(), *environment);
-        write(paths_.lock(), "");
+        write_text(paths_.environment(), *environment);
+        write_text(paths_.lock(), "");
     }
-    static void write(std::filesystem::path const& path, std::string_view text, int mode = 0600) {
-        ASSERT_TRUE(write_file_atomic(path, text, mode).has_value());
-    }
-    /// A controller that notes its options in RUN_DIR/calls, then does `then`; $call counts.
-    void make_osorad(std::string const& then) const {
-        write(osorad_,
-              "#!/bin/sh\ncd \"$2\"\nshift 2\necho \"$@\" >> calls\n"
-              "call=0\nwhile read -r line; do call=$((call + 1)); done < calls\n" +
-                  then,
-              0700);
-    }
-    [[nodiscard]] std::vector<std::string> calls() const {
-        std::vector<std::string> lines;
-        auto const text = read_file(paths_.dir / "calls");
-        if (text.has_error()) return lines;
-        for (std::size_t at = 0; at < text->size(); at = text->find('\n', at) + 1) {
-            lines.push_back(text->substr(at, text->find('\n', at) - at));
-        }
-        return lines;
-    }
-    void serve(ServedRunOptions options = {}) {
+    void serve(std::optional<int> reopen_after = std::nullopt) {
+        ServedRunOptions options;
+        options.reopen_after = reopen_after;
         options.paths = paths_;
-        options.osorad = osorad_;
+        options.osorad = controller_.osorad;
         run_.emplace(std::move(options), env_, log_);
         tasks_.spawn("run", run_->run());
         context_.run();
     }
 
-    tests::TempFolder folder_;
-    protocol::RunPaths paths_{folder_.path() / "runs/demo-0001"};
-    std::filesystem::path osorad_ = folder_.path() / "osorad";
+    FakeController controller_;
+    protocol::RunPaths const& paths_ = controller_.paths;
     FakeEnv env_;
     ActingSink sink_;
     Logger log_{sink_, env_};
@@ -94,44 +75,79 @@ protected:
 TEST_F(ServedRunTest, AControllerThatCannotBeSpawnedIsTriedAgain) {
     sink_.on["restarting controller"] = [this] {
         EXPECT_TRUE(std::filesystem::exists(paths_.environment()));
-        make_osorad("exit 0\n");
+        controller_.act("exit 0\n");
     };
     serve();
-    EXPECT_THAT(calls(), ElementsAre("--supervised"));
-    EXPECT_THAT(sink_.text(), HasSubstr("cannot start controller: " + osorad_.string()));
+    EXPECT_THAT(controller_.calls(), ElementsAre("--supervised"));
+    EXPECT_THAT(sink_.text(), HasSubstr("cannot start controller: " + controller_.osorad.string()));
     EXPECT_EQ(run_->restarts(), 1);
     EXPECT_FALSE(std::filesystem::exists(paths_.environment())) << "the run is over";
 }
 
 TEST_F(ServedRunTest, AControllerThatIsNotThereYetIsNeitherReplacedNorForgotten) {
-    make_osorad("exit 0\n");
+    controller_.act("exit 0\n");
     auto held = FileLock::acquire(paths_.lock());
     ASSERT_TRUE(held.has_value());
     std::optional<FileLock> lock(std::move(*held));
     sink_.on["waiting for the process that holds the run's lock"] = [&] {
-        EXPECT_THAT(calls(), ElementsAre());
+        EXPECT_THAT(controller_.calls(), ElementsAre());
         EXPECT_TRUE(std::filesystem::exists(paths_.environment()));
         lock.reset();
     };
     serve();
     EXPECT_FALSE(lock.has_value()) << sink_.text();
-    EXPECT_THAT(calls(), ElementsAre("--supervised"));
+    EXPECT_THAT(controller_.calls(), ElementsAre("--supervised"));
     EXPECT_EQ(run_->restarts(), 0);
 }
 
 TEST_F(ServedRunTest, AControllerThatDoesNotGetTheLockOrCannotLoadTheRunIsTriedAgain) {
-    make_osorad("case $call in 1) exit 4;; 2) exit 1;; esac\nexit 0\n");
+    controller_.act("case $call in 1) exit 4;; 2) exit 1;; esac\nexit 0\n");
     serve();
-    EXPECT_EQ(calls().size(), 3u) << sink_.text();
+    EXPECT_EQ(controller_.calls().size(), 3u) << sink_.text();
     EXPECT_THAT(sink_.text(), HasSubstr("another process held the run's lock"));
     EXPECT_THAT(sink_.text(), HasSubstr("exited with 1 before the run was over"));
 }
 
 TEST_F(ServedRunTest, ARunThatCanNeverStartIsForgottenWithTheReason) {
-    make_osorad("exit 2\n");
+    controller_.act("exit 2\n");
     serve();
-    EXPECT_EQ(calls().size(), 1u);
+    EXPECT_EQ(controller_.calls().size(), 1u);
     EXPECT_THAT(sink_.text(), HasSubstr("the run cannot start: see its controller.log"));
+}
+
+TEST_F(ServedRunTest, ControllersReopenTheRunUntilItsJournalShowsThatOneDid) {
+    controller_.die_before_and_after_the_run_is_reopened();
+    serve(1);
+    EXPECT_THAT(controller_.calls(),
+                ElementsAre("--supervised --resume", "--supervised --resume", "--supervised"));
+    EXPECT_EQ(run_->reopen_after(), std::nullopt);
+}
+
+TEST_F(ServedRunTest, TheOldEndOfARunThatIsToBeReopenedIsNotTheNewOne) {
+    controller_.write_journal("journal", 1);
+    controller_.act("case $call in 1) exit 1;; esac\nexit 0\n");
+    serve(1);
+    EXPECT_THAT(controller_.calls(), ElementsAre("--supervised --resume", "--supervised --resume"));
+}
+
+TEST_F(ServedRunTest, TheNextDaemonDoesNotReopenARunThatTheLastOneReopened) {
+    controller_.write_journal("journal", 2);
+    controller_.act("exit 1\n");
+    serve(1);
+    EXPECT_THAT(controller_.calls(), ElementsAre("--supervised"));
+}
+
+TEST(ServedList, HoldsWhatIsToBeReopenedAndReadsOlderFiles) {
+    ServedList const list{{"/s/runs/a-0001", "/s/runs/b-0002"}, {{"/s/runs/b-0002", 3}}};
+    auto const again = protocol::decode<ServedList>(protocol::encode(list));
+    ASSERT_TRUE(again.has_value());
+    EXPECT_EQ(again->runs, list.runs);
+    ASSERT_EQ(again->reopening.size(), 1u);
+    EXPECT_EQ(again->reopening[0].run, "/s/runs/b-0002");
+    EXPECT_EQ(again->reopening[0].incarnations, 3);
+    auto const older = protocol::decode<ServedList>(R"({"runs": ["/s/runs/a-0001"]})");
+    ASSERT_TRUE(older.has_value());
+    EXPECT_EQ(older->runs.size(), 1u);
 }
 
 }  // namespace
