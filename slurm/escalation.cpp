@@ -30,15 +30,20 @@ EscalationStep next_escalation(EscalationState const& state) {
     if (state.do_not_requeue)
         return {Escalation::stop, "a rank asked not to be started again (93)"};
     if (state.verdict == Verdict::ok) return {Escalation::stop, "the run is done"};
+    // After a warning a run is cancelled because Slurm ends its job, unless a person asked as well.
+    bool const warned = state.warning != JobWarning::none;
+    bool const cancelled = state.verdict == Verdict::cancelled;
+    if (state.stopped_by_user || (cancelled && !warned)) {
+        return {Escalation::stop, "cancelled on request"};
+    }
+    if (!cancelled && !is_worth_retrying(state.verdict)) {
+        return {Escalation::stop, "another try would end the same way"};
+    }
     if (state.warning == JobWarning::time_limit) {
         return leave_the_job(state, "the job's time is over");
     }
     if (state.warning == JobWarning::preemption)
         return leave_the_job(state, "the job is preempted");
-    if (state.verdict == Verdict::cancelled) return {Escalation::stop, "cancelled on request"};
-    if (!is_worth_retrying(state.verdict)) {
-        return {Escalation::stop, "another try would end the same way"};
-    }
     if (state.verdict == Verdict::none && state.restarts_left <= 0) {
         return {Escalation::stop, "no restart is left (faults.max_restarts)"};
     }

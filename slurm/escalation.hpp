@@ -34,6 +34,7 @@ struct EscalationState {
     int jobs_left = 0;       // [slurm] chain: jobs that may follow this one
     bool can_submit = true;  // sbatch works from here
     JobWarning warning = JobWarning::none;
+    bool stopped_by_user = false;  // a person asked for the stop, before the warning or after it
 };
 struct EscalationStep {
     Escalation action = Escalation::stop;

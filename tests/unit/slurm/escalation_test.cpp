@@ -45,6 +45,41 @@ TEST(Escalation, TimeAndPreemptionContinueInAnotherJob) {
     EXPECT_EQ(action(state), Escalation::stop);
 }
 
+TEST(Escalation, AUsersStopIsFinalWhateverSlurmWarnsOf) {
+    for (auto const warning : {JobWarning::none, JobWarning::time_limit, JobWarning::preemption}) {
+        for (auto const verdict :
+             {Verdict::cancelled, Verdict::controller_lost, Verdict::comm, Verdict::none}) {
+            auto state = running();
+            state.warning = warning;
+            state.verdict = verdict;
+            state.nodes_usable = 2;
+            state.stopped_by_user = true;
+            auto const step = next_escalation(state);
+            EXPECT_EQ(step.action, Escalation::stop);
+            EXPECT_EQ(step.reason, "cancelled on request");
+        }
+    }
+}
+
+TEST(Escalation, AWarningIsNoReasonToTryWhatWouldFailAgain) {
+    for (auto const warning : {JobWarning::time_limit, JobWarning::preemption}) {
+        for (auto const verdict :
+             {Verdict::app_bug, Verdict::oom, Verdict::data, Verdict::internal}) {
+            auto state = running();
+            state.warning = warning;
+            state.verdict = verdict;
+            EXPECT_EQ(action(state), Escalation::stop);
+        }
+        for (auto const verdict : {Verdict::comm, Verdict::node_fault, Verdict::no_progress,
+                                   Verdict::controller_lost, Verdict::none}) {
+            auto state = running();
+            state.warning = warning;
+            state.verdict = verdict;
+            EXPECT_EQ(action(state), Escalation::follow_job);
+        }
+    }
+}
+
 TEST(Escalation, WhatIsDoneOrHopelessIsNeverTriedAgain) {
     for (int bits = 0; bits < 64; ++bits) {
         for (Verdict const verdict : {Verdict::ok, Verdict::app_bug, Verdict::oom, Verdict::data,
