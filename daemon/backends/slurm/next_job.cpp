@@ -174,6 +174,7 @@ Result<std::string> escalate(NextJob const& next, Env const& env) {
     state.nodes_usable = count_usable(hosts, bad);
     state.jobs_left = config.slurm.chain - record.followed;
     state.can_submit = find_in_path("sbatch", path_of(next.environment)).has_value();
+    state.stopped_by_user = status.stopped_by_user;
     state.warning = next.warning;
     if (next.warning == slurm::JobWarning::none && is_preempted(next)) {
         state.warning = slurm::JobWarning::preemption;
