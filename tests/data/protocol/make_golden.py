@@ -168,7 +168,7 @@ EVENTS = [
     dict(type="hang", attempt=1, node=1, rank=5, phase="checkpoint", silent_s=601.5, step=9,
          waiting=7, detail="is stopped by a signal"),
     CHECKPOINT, NOTICE,
-    dict(type="stop_requested", now=True, reason="osora cancel"),
+    dict(type="stop_requested", now=True, reason="osora cancel", by_user=True),
     NODE_STOPPED,
     dict(type="ended", verdict="node_fault", exit_code=1, cause="node 1 fell silent for 4.2 s"),
     METRICS, HEALTH, MATRIX, PROBE, STEPS, COLLECTIVES, EVALUATION,
@@ -197,7 +197,7 @@ TO_AGENT = [
     dict(type="dismiss"),
     dict(type="take_stacks", attempt=2, limit_s=4.0),
 ]
-TO_CONTROLLER = [dict(type="ping"), dict(type="stop", now=True, reason="Ctrl-C"),
+TO_CONTROLLER = [dict(type="ping"), dict(type="stop", now=True, reason="Ctrl-C", by_user=True),
                  dict(type="relaunch", now=False, user="alice", reason="new driver")]
 FROM_CONTROLLER = [dict(type="reply", ok=False, message="the run is over", attempt=-1)]
 

@@ -170,7 +170,6 @@ TEST(Planner, StagesAreFurtherAheadWhereThatFitsAndSavesTime) {
     EXPECT_EQ(eager.chosen.pp_schedule, "eager_1f1b");
     EXPECT_THAT(eager.reasons, Contains("pp_schedule eager_1f1b (up to 7 micro-batches in flight): "
                                         "hides messages between stages, and fits"));
-    EXPECT_EQ(over(10000).chosen.pp_schedule, "1f1b");
     r.config.parallel.pp_schedule = std::string("1f1b");
     PlanDecision const waiting = over(0.5);
     EXPECT_EQ(waiting.chosen.pp_schedule, "1f1b");

@@ -259,6 +259,7 @@ TEST(NominalRates, APlanIsAsFastAsAnyThatRecomputesMoreAndSharesLess) {
         PlanRequest request = plan_request(nodes_of("h100", 8, nic_gbit), "mmdit-11b");
         request.config.batch.global_batch_size = 64;
         request.config.parallel.pp_size = request.config.parallel.tp_size = 1;
+        request.config.parallel.sp_size = 1;
         double const rate = decision_of(request).predicted.samples_per_s;
         for (int const stage : {1, 2, 3})
             for (char const* recompute : {"none", "selective", "full"}) {
@@ -270,6 +271,14 @@ TEST(NominalRates, APlanIsAsFastAsAnyThatRecomputesMoreAndSharesLess) {
                     << nic_gbit << " Gbit/s, ZeRO-" << stage << ", " << recompute;
             }
     }
+}
+
+// Messages within a node take no time beside a pass.
+TEST(NominalRates, StagesOfANodeKeepTheOrderThatTakesLessMemory) {
+    PlanRequest request = plan_request(nodes_of("h100", 1));
+    request.config.parallel.pp_size = 2;
+    request.config.batch.global_batch_size = 64;
+    EXPECT_EQ(decision_of(request).chosen.pp_schedule, "1f1b");
 }
 
 // 173 samples a rank could only be trained one by one.
