@@ -61,8 +61,9 @@ std::string refusal(std::string_view id, std::string_view message) {
 std::string correction(EvaluateRow const& row, MeasuredCorrection const& by) {
     if (row.measured.empty() && row.left_out.empty()) return "";
     return fmt::format(
-        ",\"calibration\":{{\"runs\":{},\"compute\":{:.4g},\"memory\":{:.4g},\"left_out\":{}}}",
-        row.measured.size(), by.compute, by.memory,
+        ",\"calibration\":{{\"runs\":{},\"compute\":{:.4g},\"comm\":{:.4g},\"memory\":{:.4g},"
+        "\"left_out\":{}}}",
+        row.measured.size(), by.compute, by.comm, by.memory,
         json::serialize(json::value_from(row.left_out)));
 }
 

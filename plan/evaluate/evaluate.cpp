@@ -201,6 +201,10 @@ Evaluation evaluate(EvaluateRow const& row) {
                          &parts.launch_s}) {
         *each *= by.compute;
     }
+    for (double* each : {&parts.tp_comm_s, &parts.sp_comm_s, &parts.pp_comm_s, &parts.dp_comm_s,
+                         &parts.exposed_comm_s}) {
+        *each *= by.comm;
+    }
     found.peak_memory_gib *= by.memory;
     found.fits = fits_memory(row, found.peak_memory_gib);
     return found;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace osora::plan {
 namespace {
@@ -49,28 +50,122 @@ double variance_of(EvaluateRow const& row, EvaluateRow const& run) {
     return kNoise * kNoise + kDistance * kDistance * distance;
 }
 
-/// Measured over predicted of the non-communication part; of the whole step if communication
-/// dominates.
-double compute_ratio(MeasuredRun const& run) {
+/// How much of a difference communication explains, [0, 1], by its share of the step. Below 0.3 all
+/// of it is taken for computing, as the published runs were when kNoise and kDistance were chosen.
+double weight_at(double share) {
+    constexpr double kLeast = 0.3, kMost = 0.7;
+    double const t = std::clamp((share - kLeast) / (kMost - kLeast), 0.0, 1.0);
+    return t * t * (3 - 2 * t);
+}
+
+/// The same for the largest share that a part can have had in a step of `measured_s`, half and half
+/// if it alone is predicted to take longer.
+double weight_of_most(double part_s, double measured_s) {
+    double const most = std::min(part_s, measured_s);
+    return weight_at(most / (most + measured_s));
+}
+
+/// `weight`, where both parts fit in `measured_s` with it.
+double possible_weight(double weight, double compute_s, double comm_s, double measured_s) {
+    return std::clamp(weight, weight_of_most(comm_s, measured_s),
+                      1 - weight_of_most(compute_s, measured_s));
+}
+
+/// A measured run beside its prediction, seconds.
+struct Compared {
+    double compute_s = 0, comm_s = 0;  // predicted: exposed communication, and the rest
+    double measured_s = 0;
+    double weight = 0;    // of communication
+    double variance = 0;  // of the logarithm of a factor that this run gives
+    bool same_links = true;
+    bool same_run = false;
+};
+
+Compared compared(EvaluateRow const& row, MeasuredRun const& run) {
     StepParts const parts = predict(run.row).parts;
-    double const predicted = parts.total_s(), comm = parts.exposed_comm_s;
-    constexpr double kMostComm = 0.5;
-    bool const most = comm > kMostComm * predicted || comm > kMostComm * run.step_time_s;
-    return most ? run.step_time_s / predicted : (run.step_time_s - comm) / (predicted - comm);
+    auto const crosses = [](EvaluateRow const& each) {
+        return each.world_size() > each.linked_gpus();
+    };
+    double const comm_s = parts.exposed_comm_s, compute_s = parts.total_s() - comm_s;
+    double const weight = weight_at(comm_s / (comm_s + compute_s));
+    double const variance = variance_of(row, run.row);
+    return {.compute_s = compute_s,
+            .comm_s = comm_s,
+            .measured_s = run.step_time_s,
+            .weight = possible_weight(weight, compute_s, comm_s, run.step_time_s),
+            .variance = variance,
+            .same_links = crosses(row) == crosses(run.row),
+            .same_run = variance == kSame * kSame};
+}
+
+/// Solves compute_s e^((1 - weight) x) + comm_s e^(weight x) = measured_s for x by Newton's method;
+/// the logarithm of the left side is convex and increasing.
+double missing_factor(double compute_s, double comm_s, double measured_s, double weight) {
+    if (weight == 0) return std::log((measured_s - comm_s) / compute_s);
+    if (weight == 1) return std::log((measured_s - compute_s) / comm_s);
+    constexpr int kRounds = 100;
+    constexpr double kLongest = 3, kClose = 1e-10;
+    double x = 0;
+    for (int round = 0; round < kRounds; ++round) {
+        double const compute = compute_s * std::exp((1 - weight) * x);
+        double const comm = comm_s * std::exp(weight * x);
+        double const slope = ((1 - weight) * compute + weight * comm) / (compute + comm);
+        double const step = std::log((compute + comm) / measured_s) / slope;
+        x -= std::clamp(step, -kLongest, kLongest);
+        if (std::abs(step) < kClose) break;
+    }
+    return x;
+}
+
+struct PartFactors {
+    double compute = 1, comm = 1;
+};
+
+/// Factors improved once: what each run misses with the present ones is divided between both.
+PartFactors improved(std::vector<Compared> const& runs, PartFactors const& present) {
+    LikelyFactor compute, comm;
+    for (Compared const& run : runs) {
+        double const here = run.same_links ? present.comm : 1;
+        double const compute_s = present.compute * run.compute_s, comm_s = here * run.comm_s;
+        double const weight = possible_weight(run.weight, compute_s, comm_s, run.measured_s);
+        double const x = missing_factor(compute_s, comm_s, run.measured_s, weight);
+        double const rest = 1 - weight;
+        // A run in which a part hardly counts says little about it.
+        if (rest > 0) compute.add(present.compute * std::exp(rest * x), run.variance / rest / rest);
+        if (weight > 0 && run.same_links) {
+            comm.add(here * std::exp(weight * x), run.variance / weight / weight);
+        }
+    }
+    return {compute.factor(), comm.factor()};
+}
+
+/// Both factors by a few such rounds: with more, runs of nearly the same share would be taken for
+/// more exact than they are. The run that is asked for takes as long as it was measured.
+PartFactors part_factors(std::vector<Compared> const& runs) {
+    constexpr int kRounds = 4;
+    PartFactors found;
+    for (int round = 0; round < kRounds; ++round) found = improved(runs, found);
+    LikelyFactor rest;
+    for (Compared const& run : runs) {
+        double const predicted = found.compute * run.compute_s + found.comm * run.comm_s;
+        if (run.same_run) rest.add(run.measured_s / predicted, run.variance);
+    }
+    return {found.compute * rest.factor(), found.comm * rest.factor()};
 }
 
 }  // namespace
 
 MeasuredCorrection correction_of(EvaluateRow const& row) {
-    LikelyFactor compute, memory;
+    std::vector<Compared> runs;
+    LikelyFactor memory;
     for (MeasuredRun const& run : row.measured) {
-        double const variance = variance_of(row, run.row);
-        compute.add(compute_ratio(run), variance);
+        runs.push_back(compared(row, run));
         if (run.peak_memory_gib) {
-            memory.add(*run.peak_memory_gib / peak_memory_gib(run.row), variance);
+            memory.add(*run.peak_memory_gib / peak_memory_gib(run.row), runs.back().variance);
         }
     }
-    return {compute.factor(), memory.factor()};
+    PartFactors const factors = part_factors(runs);
+    return {.compute = factors.compute, .comm = factors.comm, .memory = memory.factor()};
 }
 
 }  // namespace osora::plan
