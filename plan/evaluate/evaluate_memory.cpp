@@ -24,6 +24,7 @@ double arch_bytes(EvaluateRow const& row) {
          .sp_size = static_cast<int>(layout.sp_size),
          .tp_size = static_cast<int>(layout.tp_size),
          .pp_size = static_cast<int>(layout.pp_size),
+         .virtual_stages = static_cast<int>(layout.virtual_stages),
          .gpu = true,
          .precision = layout.precision == "fp32" ? "fp32" : "bf16",
          .lora_rank = layout.lora_rank,

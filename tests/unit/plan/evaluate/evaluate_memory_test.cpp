@@ -196,6 +196,26 @@ TEST(EvaluateMemory, WhatRanOutOfMemoryDoesNotFit) {
     }
 }
 
+// arXiv 2205.05198, 4.2.3: 1 + (p - 1)/(p v) times the activations without virtual stages.
+TEST(EvaluateMemory, VirtualStagesOfVideoModelsKeepMoreMicroBatches) {
+    EvaluateRow row = gpt_row(1, 1, 1, 1);
+    row.gpt.reset();
+    auto const shape = model_shape("stdit3-xl/2").value();
+    row.arch = ArchModel{shape, bucket_of("360p", 51, shape.pixel_multiple()).value(), false};
+    row.layout = {.pp_size = 4, .dp_size = 2, .zero_stage = 1, .grad_accum_steps = 8};
+    // What a second sample adds.
+    auto const activations_gib = [&row](std::int64_t virtual_stages) {
+        row.layout.virtual_stages = virtual_stages;
+        EXPECT_TRUE(row_violations(row).empty());
+        row.layout.micro_batch_size = 1;
+        double const one = peak_memory_gib(row);
+        row.layout.micro_batch_size = 2;
+        return peak_memory_gib(row) - one;
+    };
+    EXPECT_NEAR(activations_gib(2) / activations_gib(1), 1.375, 0.01);
+    EXPECT_NEAR(activations_gib(7) / activations_gib(1), 1 + 3.0 / 28, 0.01);
+}
+
 TEST(EvaluateMemory, AdaptersNeedNoStateOfTheFrozenWeights) {
     EvaluateRow row = gpt_row(32, 4096, 32, 1);
     row.layout.dp_size = 8;
