@@ -29,7 +29,10 @@ Result<GptModel> read_gpt(RowReader& reader) {
     model.kv_heads = reader.whole_or("kv_heads", 1, 65'536, model.heads);
     bool const own_width = reader.has("ffn_hidden");
     model.ffn_hidden = reader.whole_or("ffn_hidden", 1, 16 * kWidthMax, 4 * model.hidden);
-    model.gated = own_width && model.ffn_hidden != 4 * model.hidden;
+    // Most models with grouped heads are gated, also with 4 hidden (Llama 3.2 1B).
+    bool const grouped = model.kv_heads > 1 && model.kv_heads < model.heads;
+    model.gated =
+        reader.flag_or("gated", own_width && (grouped || model.ffn_hidden != 4 * model.hidden));
     model.seq_len = reader.whole("seq_len", 1, kTokensMax);
     model.vocab = reader.whole("vocab", 1, 1 << 26);
     OSORA_TRY_VOID(reader.result());

@@ -26,7 +26,8 @@ struct GptModel {
     std::int64_t ffn_hidden = 0;
     std::int64_t seq_len = 0;  // tokens a sample
     std::int64_t vocab = 0;
-    /// Three matrices in the MLP (SwiGLU) if ffn_hidden was given and is not 4 hidden; else two.
+    /// Three matrices in the MLP (SwiGLU), else two. Not given: if ffn_hidden is, and differs from
+    /// 4 hidden or the heads are grouped (1 < kv_heads < heads).
     bool gated = false;
 };
 

@@ -71,6 +71,35 @@ TEST(EvaluateLine, WhatIsMissingOrWrongIsNamed) {
     EXPECT_FALSE(error_of("\xff\xfe").empty());
 }
 
+// Llama 3.2 1B has grouped heads and a gated MLP of 4 hidden.
+TEST(EvaluateLine, AnMlpOfFourHiddenIsGatedIfTheHeadsAreGroupedOrTheRowSaysSo) {
+    auto const with = [](std::string const& members) {
+        auto const answer =
+            answer_of(line_of("1", "a100-80g-sxm", R"("tp_size":1,"dp_size":8,"zero_stage":1)",
+                              R"("layers":16,"hidden":2048,"heads":32,"seq_len":8192,)" + members));
+        return std::pair{answer.at("step_time_s").to_number<double>(),
+                         answer.at("peak_memory_gib").to_number<double>()};
+    };
+    auto const expect_near = [](auto const& found, auto const& expected, double share) {
+        EXPECT_NEAR(found.first / expected.first, 1, share);
+        EXPECT_NEAR(found.second / expected.second, 1, share);
+    };
+    auto const gated = with(R"("kv_heads":8,"ffn_hidden":8192)");
+    expect_near(gated, with(R"("kv_heads":8,"ffn_hidden":8191)"), 1e-3);
+    expect_near(gated, with(R"("kv_heads":8,"ffn_hidden":8193)"), 1e-3);
+    expect_near(gated, with(R"("kv_heads":8,"ffn_hidden":8192,"gated":true)"), 1e-9);
+    auto const plain = with(R"("kv_heads":8,"ffn_hidden":8192,"gated":false)");
+    EXPECT_LT(plain.second, 0.9 * gated.second);
+    expect_near(plain, with(R"("kv_heads":8)"), 1e-9);
+    for (auto const* heads : {R"("ffn_hidden":8192)", R"("kv_heads":32,"ffn_hidden":8192)"}) {
+        expect_near(with(heads), with(R"("kv_heads":32)"), 1e-9);
+    }
+    expect_near(with(R"("kv_heads":1,"ffn_hidden":8192)"), with(R"("kv_heads":1)"), 1e-9);
+    EXPECT_THAT(error_of(line_of("1", "a100-80g-sxm", R"("tp_size":2,"dp_size":4)",
+                                 R"("layers":24,"heads":16,"gated":1)")),
+                HasSubstr("model.gated: 1 is not true or false"));
+}
+
 TEST(EvaluateLine, AnIllegalLayoutNamesItsRuleAndWhatIsNear) {
     EXPECT_THAT(error_of(line_of("1", "a100-80g-sxm", R"("tp_size":2,"dp_size":3)")),
                 testing::AllOf(HasSubstr("layout.dp_size"), HasSubstr("nearest valid: dp_size 4"),
