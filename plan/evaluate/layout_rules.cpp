@@ -85,6 +85,11 @@ Why recomputed_blocks(EvaluateRow const& row) {
     if (std::stoll(text) <= blocks) return {};
     return fmt::format("exceeds {} layers; nearest valid: {}", blocks, blocks);
 }
+/// Memory and time of a GPT are those of frameworks that store activations as they are.
+Why stored_activations(EvaluateRow const& row) {
+    if (row.arch || row.layout.activation_store == "none") return {};
+    return R"(needs a model of kind "arch"; nearest valid: none)";
+}
 
 struct RowRule {
     std::string_view text;
@@ -131,6 +136,11 @@ constexpr std::array kRules{
         "recompute <= layers", "layout.recompute",
         [](EvaluateRow const& row) { return fmt::format("recompute {}", row.layout.recompute); },
         recomputed_blocks},
+    RowRule{"activation_store == none with kind gpt", "layout.activation_store",
+            [](EvaluateRow const& row) {
+                return fmt::format("activation_store {}", row.layout.activation_store);
+            },
+            stored_activations},
 };
 
 CutLimits limits_of(EvaluateRow const& row) {

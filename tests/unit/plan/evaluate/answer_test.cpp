@@ -109,6 +109,21 @@ TEST(EvaluateLine, AnIllegalLayoutNamesItsRuleAndWhatIsNear) {
     EXPECT_THAT(heads, testing::AllOf(HasSubstr("tp_size"), HasSubstr("4"), HasSubstr("rule: ")));
 }
 
+TEST(EvaluateLine, StoresOfActivationsAreForVideoModels) {
+    auto const stored = [](std::string const& store) {
+        return line_of("1", "a100-80g-sxm",
+                       R"("tp_size":2,"dp_size":4,"activation_store":")" + store + '"');
+    };
+    EXPECT_EQ(error_of(stored("none")), "");
+    for (auto const* store : {"bf16", "int8", "offload"}) {
+        EXPECT_EQ(error_of(stored(store)),
+                  "layout.activation_store: activation_store " + std::string(store) +
+                      " needs a model of kind \"arch\"; nearest valid: none (rule: "
+                      "activation_store == none with kind gpt)");
+    }
+    EXPECT_THAT(error_of(stored("disk")), HasSubstr("valid: none, bf16, int8, offload"));
+}
+
 TEST(EvaluateLine, CalibrationOverridesConstantsByName) {
     auto const time_with = [](std::string const& constants) {
         std::string line = line_of("1");

@@ -80,6 +80,9 @@ TEST(RowRules, EachIsNamed) {
     changed.layout.recompute = "25";
     EXPECT_EQ(first(changed), "layout.recompute");
     changed = row;
+    changed.layout.activation_store = "offload";
+    EXPECT_EQ(first(changed), "layout.activation_store");
+    changed = row;
     changed.layout.pp_size = 8;
     changed.layout.dp_size = 1;
     changed.layout.zero_stage = 3;
