@@ -36,7 +36,9 @@ EscalationStep next_escalation(EscalationState const& state) {
     if (state.stopped_by_user || (cancelled && !warned)) {
         return {Escalation::stop, "cancelled on request"};
     }
-    if (!cancelled && !is_worth_retrying(state.verdict)) {
+    // A user program that Slurm signals may end with an error before osora knows of the warning.
+    bool const signalled = warned && state.verdict == Verdict::app_bug;
+    if (!cancelled && !signalled && !is_worth_retrying(state.verdict)) {
         return {Escalation::stop, "another try would end the same way"};
     }
     if (state.warning == JobWarning::time_limit) {

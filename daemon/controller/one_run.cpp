@@ -172,8 +172,9 @@ void probe_links(ControllerSetup& setup, OneRunOptions const& options, plan::Ori
     setup.core.probed_s = probed.took_s;
     if (probed.stopped) {
         // Whoever stopped the probe - Ctrl-C, osora cancel, a signal - wants to end the run.
-        auto const asked =
-            write_stop_request(options.paths, {.reason = "stopped while its links were probed"});
+        // A warning of Slurm must not count as a person's wish; without one a stop is final anyway.
+        auto const asked = write_stop_request(
+            options.paths, {.reason = "stopped while its links were probed", .by_user = false});
         if (asked.has_error())
             log.error("cannot write stop request", {{"why", asked.error().message}});
     }

@@ -63,15 +63,14 @@ TEST(Escalation, AUsersStopIsFinalWhateverSlurmWarnsOf) {
 
 TEST(Escalation, AWarningIsNoReasonToTryWhatWouldFailAgain) {
     for (auto const warning : {JobWarning::time_limit, JobWarning::preemption}) {
-        for (auto const verdict :
-             {Verdict::app_bug, Verdict::oom, Verdict::data, Verdict::internal}) {
+        for (auto const verdict : {Verdict::oom, Verdict::data, Verdict::internal}) {
             auto state = running();
             state.warning = warning;
             state.verdict = verdict;
             EXPECT_EQ(action(state), Escalation::stop);
         }
         for (auto const verdict : {Verdict::comm, Verdict::node_fault, Verdict::no_progress,
-                                   Verdict::controller_lost, Verdict::none}) {
+                                   Verdict::controller_lost, Verdict::none, Verdict::app_bug}) {
             auto state = running();
             state.warning = warning;
             state.verdict = verdict;
