@@ -48,7 +48,8 @@ def orders(virtual_stages):
 
 def main():
     parser = options.parser_of(__doc__, steps=12)
-    parser.add_argument("--model", default="144x24c64", help="few channels, many blocks: even stages")
+    parser.add_argument("--model", default="144x24c64",
+                        help="few channels, many blocks: even stages")
     parser.add_argument("--bucket", default="16x16x8")
     parser.add_argument("--micro-batches", default="2,4,8")
     parser.add_argument("--virtual", default="1,2", help="runs of blocks of each stage")

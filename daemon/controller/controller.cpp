@@ -333,10 +333,10 @@ protocol::ControlReply Controller::command(protocol::ToController const& message
     if (auto const* asked = std::get_if<protocol::ControlRelaunch>(&message)) {
         return relaunch(*asked);
     }
-    auto const& stop = std::get<protocol::ControlStop>(message);
+    auto stop = std::get<protocol::ControlStop>(message);
     if (status.state == protocol::RunState::done) return {false, "the run is over"};
-    feed(StopAsked{stop.now, stop.reason.empty() ? "requested by osora" : stop.reason,
-                   stop.by_user});
+    if (stop.reason.empty()) stop.reason = "requested by osora";
+    feed(StopAsked{stop.now, std::move(stop.reason), stop.by_user});
     return {true, "stopping"};
 }
 
@@ -370,9 +370,8 @@ asio::awaitable<void> Controller::watch_signals() {
     int received = 0;
     while (true) {
         auto const [error, signal] = co_await signals.async_wait(kToken);
-        if (error) continue;
-        std::string reason = fmt::format("signal {} ({})", signal, strsignal(signal));
-        feed(StopAsked{received++ > 0, std::move(reason), false});
+        auto reason = fmt::format("signal {} ({})", signal, strsignal(signal));
+        if (!error) feed(StopAsked{received++ > 0, std::move(reason), false});
     }
 }
 

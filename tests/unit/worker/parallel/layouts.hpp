@@ -37,8 +37,8 @@ struct Layout {
     int tp = 1;          // ranks that share linear layers
     int pp = 1;          // ranks that share blocks
     int virtual_stages = 1;
-    bool eager = false;
-    int shard = 0;  // ranks that share what ZeRO divides; 0: all
+    bool eager = false;  // 1F1B
+    int shard = 0;       // ranks that share what ZeRO divides; 0: all
     AttentionForm attention = AttentionForm::exchange;
     std::string recompute = "none", store = "none";
     std::int64_t samples = kSamples;          // of the global batch
@@ -56,9 +56,8 @@ inline std::string name_of(Layout const& layout) {
          << layout.micro_batch_size << '_' << layout.collectives << (layout.overlap ? "" : "_after")
          << "_mib" << layout.bucket_mib << (layout.lora_rank > 0 ? "_lora" : "")
          << (layout.image ? "_image" : "");
-    if (layout.pp > 1) name << "_pp" << layout.pp;
+    if (layout.pp > 1) name << "_pp" << layout.pp << (layout.eager ? "_eager" : "");
     if (layout.virtual_stages > 1) name << "_virtual" << layout.virtual_stages;
-    if (layout.eager) name << "_eager";
     if (layout.shard > 0) name << "_shard" << layout.shard;
     if (layout.samples != kSamples) name << "_samples" << layout.samples;
     if (layout.tp > 1) name << "_tp" << layout.tp;
@@ -66,8 +65,7 @@ inline std::string name_of(Layout const& layout) {
     if (layout.attention == AttentionForm::ring) name << "_ring";
     if (layout.recompute != "none") name << "_recompute_" << layout.recompute;
     if (layout.store != "none") name << "_store_" << layout.store;
-    if (layout.captions) name << "_captions";
-    if (layout.masks) name << "_masks";
+    name << (layout.captions ? "_captions" : "") << (layout.masks ? "_masks" : "");
     for (std::int64_t const end : layout.run_ends) name << "_to" << end;
     name << (layout.freeze.empty() ? "" : "_freeze") << (layout.offload ? "_offload" : "");
     return name.str();
