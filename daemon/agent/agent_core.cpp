@@ -84,7 +84,8 @@ void AgentCore::Impl::hear(Welcome const& message) {
     }
     wants_matrices_ = message.matrices;
     wants_collectives_ = message.collectives;
-    for (FromAgent const& each : reports_.in_memory()) act(SendToController{each});
+    reports_.send_again();
+    send_reports();
     next_beat_ = now_.monotonic;
 }
 
@@ -95,9 +96,8 @@ void AgentCore::Impl::hear(Refused const& message) {
 void AgentCore::Impl::hear(HeartbeatAck const&) {}
 
 void AgentCore::Impl::hear(AckReports const& message) {
-    for (FromAgent& each : reports_.acknowledge(message.next)) {
-        if (welcomed_) act(SendToController{std::move(each)});
-    }
+    reports_.acknowledge(message.next);
+    send_reports();
 }
 
 void AgentCore::Impl::hear(ReserveStore const& message) {
@@ -139,8 +139,15 @@ void AgentCore::Impl::act(AgentAction action) {
 
 /// Kept until the controller acknowledges it.
 void AgentCore::Impl::report(FromAgent event) {
-    bool const now = reports_.push(std::move(event));
-    if (now && welcomed_) act(SendToController{reports_.in_memory().back()});
+    reports_.push(std::move(event));
+    send_reports();
+}
+
+/// The rest follows as the controller acknowledges: a connection that queues too much output is
+/// closed.
+void AgentCore::Impl::send_reports() {
+    if (!welcomed_) return;
+    for (FromAgent& each : reports_.take_to_send()) act(SendToController{std::move(each)});
 }
 
 /// Moves reduced steps to the reports. Without a controller they wait in the reducer, which is
@@ -215,7 +222,7 @@ void AgentCore::Impl::tell_dropped(bool partial) {
     Dropped const dropped = std::exchange(unheard_, {});
     unheard(dropped.steps, "steps");
     unheard(dropped.steps_of_ranks, "steps of single ranks");
-    if (reports_.in_memory().size() >= ReportQueue::kInMemory) return;
+    if (reports_.is_full()) return;
     unheard(reports_.take_dropped(), "reports");
 }
 

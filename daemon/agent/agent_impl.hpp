@@ -2,6 +2,7 @@
 #pragma once
 
 #include "daemon/agent/agent_core.hpp"
+#include "daemon/agent/worker_state.hpp"
 #include "daemon/node/health_watch.hpp"
 #include "protocol/steps/collective_reducer.hpp"
 #include "protocol/steps/metric_reducer.hpp"
@@ -11,21 +12,6 @@
 #include <set>
 
 namespace osora::daemon {
-
-struct WorkerState {
-    bool alive = false;
-    bool done = false;      // ended successfully
-    bool stopped = false;   // WorkerFinished::stopped
-    bool finished = false;  // sent WorkerFinished
-    bool failed = false;    // its failure was reported
-    bool speaks = false;    // exec: has reported a step
-    int pid = 0, steps = 0;
-    int step_when_ordered = -1;   // its step when it got the order to stop after its step
-    std::string failure_message;  // of WorkerFailed
-    std::string cpus;             // that it is bound to
-    protocol::RankHeartbeat heartbeat;
-    MonotonicTime last_heard{};
-};
 
 class AgentCore::Impl {
 public:
@@ -55,6 +41,7 @@ private:
     void on(StoreBound const& input);
     void act(AgentAction action);
     void report(protocol::FromAgent event);
+    void send_reports();
     void beat();
     void take_metrics(bool partial);
     void take_collectives(bool partial);

@@ -19,34 +19,36 @@ bool may_be_dropped(FromAgent const& report) {
 
 }  // namespace
 
-bool ReportQueue::push(FromAgent report) {
-    bool const full = memory_.size() >= kInMemory;
+bool ReportQueue::is_full() const {
+    return memory_.size() >= kInMemory || memory_bytes_ >= kInMemoryBytes;
+}
+
+void ReportQueue::push(FromAgent report) {
     bool const is_chunk = std::holds_alternative<protocol::MetricChunk>(report);
-    if (spill_ == nullptr && full && may_be_dropped(report) && !is_chunk) {
+    if (spill_ == nullptr && is_full() && may_be_dropped(report) && !is_chunk) {
         ++dropped_;
-        return false;
+        return;
     }
+    std::string const encoded = protocol::encode_message(report);
     bool const behind_others = spilled_ > 0 || !behind_.empty();
-    if (spill_ == nullptr || (!full && !behind_others)) {
-        memory_.push_back(std::move(report));
-        return true;
-    }
-    if (behind_.empty() && spill(report)) return false;
-    if (may_be_dropped(report)) {
+    if (spill_ == nullptr || (!is_full() && !behind_others)) {
+        keep(std::move(report), encoded.size());
+    } else if (behind_.empty() && spill_->push(encoded).has_value()) {
+        ++spilled_;
+    } else if (may_be_dropped(report)) {
         ++dropped_;
     } else {
         behind_.push_back(std::move(report));
     }
-    return false;
 }
 
-bool ReportQueue::spill(FromAgent const& report) {
-    if (spill_->push(protocol::encode_message(report)).has_error()) return false;
-    ++spilled_;
-    return true;
+void ReportQueue::keep(FromAgent report, std::size_t bytes) {
+    memory_.push_back(std::move(report));
+    bytes_.push_back(bytes);
+    memory_bytes_ += bytes;
 }
 
-std::optional<FromAgent> ReportQueue::next_spilled() {
+std::optional<ReportQueue::Encoded> ReportQueue::next_spilled() {
     while (spilled_ > 0) {
         auto const record = spill_->pop();
         if (record.has_error() || !record->has_value()) {
@@ -55,26 +57,43 @@ std::optional<FromAgent> ReportQueue::next_spilled() {
         }
         --spilled_;
         auto report = protocol::decode_message<FromAgent>(**record);
-        if (report.has_value()) return std::move(*report);
+        if (report.has_value()) return Encoded{std::move(*report), (*record)->size()};
         ++dropped_;
     }
     if (behind_.empty()) return std::nullopt;
     FromAgent report = std::move(behind_.front());
     behind_.pop_front();
-    return report;
+    std::size_t const bytes = protocol::encode_message(report).size();
+    return Encoded{std::move(report), bytes};
 }
 
-std::vector<FromAgent> ReportQueue::acknowledge(std::uint64_t next) {
+void ReportQueue::acknowledge(std::uint64_t next) {
     while (!memory_.empty() && first_number_ < next) {
+        memory_bytes_ -= bytes_.front();
+        if (sent_ > 0) {
+            --sent_;
+            sent_bytes_ -= bytes_.front();
+        }
         memory_.pop_front();
+        bytes_.pop_front();
         ++first_number_;
     }
+    while (!is_full()) {
+        auto spilled = next_spilled();
+        if (!spilled) break;
+        keep(std::move(spilled->report), spilled->bytes);
+    }
+}
+
+/// One that is larger than the window is sent alone.
+std::vector<FromAgent> ReportQueue::take_to_send() {
     std::vector<FromAgent> ready;
-    while (memory_.size() < kInMemory) {
-        auto report = next_spilled();
-        if (!report) break;
-        memory_.push_back(*report);
-        ready.push_back(std::move(*report));
+    while (sent_ < memory_.size()) {
+        std::size_t const after = sent_bytes_ + bytes_[sent_];
+        if (sent_ > 0 && after > kWindowBytes) break;
+        ready.push_back(memory_[sent_]);
+        sent_bytes_ = after;
+        ++sent_;
     }
     return ready;
 }

@@ -1,7 +1,8 @@
 // Reports through a spill against a plain list: the same order, nothing twice, and only metrics and
-// notices may be missing.
+// notices may be missing. A connection gets a window at a time.
 #include "daemon/agent/report_queue.hpp"
 #include "daemon/agent/agent_core.hpp"
+#include "protocol/messages/message.hpp"
 
 #include <gtest/gtest.h>
 
@@ -69,13 +70,13 @@ TEST(ReportQueue, DeliversInOrderWhatItKeeps) {
                 FromAgent const first = queue.in_memory().front();
                 delivered.push_back(number_of(first));
                 if (!is_metric(first)) delivered_decisions.push_back(number_of(first));
-                (void)queue.acknowledge(queue.first_number() + 1);
+                queue.acknowledge(queue.first_number() + 1);
             }
         };
         for (int i = 0; i < 6000; ++i) {
             bool const metric = random() % 4 != 0;
             if (!metric) decisions.push_back(i);
-            (void)queue.push(report(i, metric));
+            queue.push(report(i, metric));
             ++pushed;
             if (random() % 1000 == 0) deliver(random() % 2000);
         }
@@ -93,11 +94,99 @@ TEST(ReportQueue, DeliversInOrderWhatItKeeps) {
 TEST(ReportQueue, ABrokenSpillLosesWhatWasInItAndSaysHowMuch) {
     FakeSpill spill(100000);
     ReportQueue queue(&spill);
-    for (int i = 0; i < 1500; ++i) (void)queue.push(report(i, true));
+    for (int i = 0; i < 1500; ++i) queue.push(report(i, true));
     spill.broken = true;
-    EXPECT_TRUE(queue.acknowledge(1).empty());
+    queue.acknowledge(1);
+    EXPECT_EQ(queue.in_memory().size(), 999u);
     EXPECT_EQ(queue.take_dropped(), 500u);
-    EXPECT_TRUE(queue.push(report(1500, true))) << "it goes on without";
+    queue.push(report(1500, true));
+    EXPECT_EQ(number_of(queue.in_memory().back()), 1500) << "it goes on without";
+}
+
+/// Of about 100 kB.
+FromAgent large_report(int number) {
+    CheckpointCompleted saved;
+    saved.step = number;
+    saved.path.assign(100'000, 'x');
+    return saved;
+}
+
+std::size_t bytes_of(std::vector<FromAgent> const& reports) {
+    std::size_t bytes = 0;
+    for (FromAgent const& each : reports) bytes += encode_message(each).size();
+    return bytes;
+}
+
+TEST(ReportQueue, KeepsAFewMebibytesInMemory) {
+    FakeSpill spill(1000);
+    ReportQueue queue(&spill);
+    for (int i = 0; i < 200; ++i) queue.push(large_report(i));
+    EXPECT_LE(queue.in_memory().size(), 90u);
+    EXPECT_EQ(queue.in_memory().size() + spill.most, 200u);
+    std::vector<int> delivered;
+    while (!queue.in_memory().empty()) {
+        for (FromAgent const& each : queue.take_to_send()) delivered.push_back(number_of(each));
+        queue.acknowledge(queue.first_number() + 7);
+        EXPECT_LE(queue.in_memory().size(), 90u);
+    }
+    ASSERT_EQ(delivered.size(), 200u);
+    EXPECT_TRUE(std::ranges::is_sorted(delivered));
+}
+
+TEST(ReportQueue, AReportLargerThanTheWindowIsSentAlone) {
+    ReportQueue queue(nullptr);
+    for (int i = 0; i < 2; ++i) {
+        CheckpointCompleted saved;
+        saved.path.assign(ReportQueue::kWindowBytes + 1, 'x');
+        queue.push(saved);
+    }
+    EXPECT_EQ(queue.take_to_send().size(), 1u);
+    EXPECT_TRUE(queue.take_to_send().empty());
+    queue.acknowledge(1);
+    EXPECT_EQ(queue.take_to_send().size(), 1u);
+}
+
+/// A connection that has more than 8 MiB to send is closed (FrameConnection).
+TEST(ReportQueue, AnAgentSendsAWindowAtATime) {
+    AgentOptions options;
+    options.lease = std::chrono::hours(24);
+    AgentCore agent(options, {});
+    constexpr std::size_t kMost = 2u << 20;
+    std::vector<FromAgent> sent;  // by the last call
+    auto feed = [&](AgentInput const& input) {
+        sent.clear();
+        for (AgentAction const& each : agent.handle({}, input)) {
+            auto const* message = std::get_if<SendToController>(&each);
+            if (message == nullptr || std::holds_alternative<Heartbeat>(message->message)) continue;
+            sent.push_back(message->message);
+        }
+    };
+    auto hear = [&](auto const& message) { feed(ControllerSaid{message}); };
+    auto save = [&](int step) {
+        feed(WorkerSaid{0, 0, CheckpointSaved{step, std::string(100'000, 'x'), 1, 1}});
+    };
+    feed(ControllerConnected{});
+    hear(Welcome{});
+    hear(LaunchWorkers{});
+    feed(WorkerSpawned{0, 0, 100, ""});
+    feed(ControllerDisconnected{});
+    for (int step = 0; step < 200; ++step) save(step);
+    feed(ControllerConnected{});
+    std::vector<int> delivered;
+    hear(Welcome{});
+    for (int step = 200; !sent.empty(); ++step) {
+        EXPECT_LE(bytes_of(sent), kMost);
+        for (FromAgent const& each : sent) delivered.push_back(number_of(each));
+        if (step < 210) {
+            save(step);  // meanwhile
+            EXPECT_TRUE(sent.empty()) << "its turn comes later";
+        }
+        hear(AckReports{delivered.size()});
+    }
+    ASSERT_EQ(delivered.size(), 210u);
+    for (int i = 0; i < 210; ++i) EXPECT_EQ(delivered[static_cast<std::size_t>(i)], i);
+    save(210);
+    EXPECT_EQ(sent.size(), 1u) << "at once";
 }
 
 /// An agent with one rank that trains while no controller is connected, and then reports all of it.
