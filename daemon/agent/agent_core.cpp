@@ -130,6 +130,7 @@ void AgentCore::Impl::leave(int exit_code, std::string why) {
     if (leaving_) return;
     leaving_ = std::move(why);
     leaving_code_ = exit_code;
+    end_run_soon();
     if (workers_alive() > 0) stop(StopHow::terminate, *leaving_);
 }
 
@@ -185,7 +186,7 @@ void AgentCore::Impl::count_dropped() {
     if (matrices_) where.steps_of_ranks += matrices_->take_dropped();
 }
 
-void AgentCore::Impl::warn_of_steps(char const* kind, char const* severity, std::string detail) {
+void AgentCore::Impl::add_notice(char const* kind, char const* severity, std::string detail) {
     RunNotice notice;
     notice.attempt = attempt_;
     notice.node = options_.node;
@@ -205,17 +206,17 @@ void AgentCore::Impl::tell_dropped(bool partial) {
         reported_too_fast_ = sum;
         too_fast_wait_ = 2 * too_fast_wait_;
         next_too_fast_ = now_.monotonic + too_fast_wait_;
-        warn_of_steps("steps_left_out", "info",
-                      fmt::format("{} steps and {} of the logs were left out since the launch, "
-                                  "because they came faster than steps are read and kept; the logs "
-                                  "themselves are whole",
-                                  format_count(static_cast<std::int64_t>(too_fast_.steps)),
-                                  format_bytes(too_fast_.log_bytes)));
+        add_notice("steps_left_out", "info",
+                   fmt::format("{} steps and {} of the logs were left out since the launch, "
+                               "because they came faster than steps are read and kept; the logs "
+                               "themselves are whole",
+                               format_count(static_cast<std::int64_t>(too_fast_.steps)),
+                               format_bytes(too_fast_.log_bytes)));
     }
     if (!welcomed_ && !partial) return;
     auto const unheard = [this](std::uint64_t count, char const* what) {
         if (count == 0) return;
-        warn_of_steps(
+        add_notice(
             "reports_dropped", "warning",
             fmt::format("{} {} were dropped while no controller was connected", count, what));
     };
@@ -251,13 +252,7 @@ void AgentCore::Impl::beat() {
 }
 
 void AgentCore::Impl::warn_of_health(std::string const& what) {
-    RunNotice notice;
-    notice.attempt = attempt_;
-    notice.node = options_.node;
-    notice.kind = "node_health";
-    notice.severity = "warning";
-    notice.detail = options_.host + ": " + what;
-    report(std::move(notice));
+    add_notice("node_health", "warning", options_.host + ": " + what);
 }
 
 void AgentCore::Impl::on(HealthSampled const& input) {
@@ -294,6 +289,7 @@ void AgentCore::Impl::check_deadlines() {
         kill_at_ = kNever;
         stop(StopHow::kill, "");
     }
+    if (now_.monotonic >= slow_end_at_) tell_slow_end();
     bool const given_up = now_.monotonic >= reap_at_ && workers_alive() > 0;
     if (given_up) {
         reap_at_ = kNever;

@@ -32,6 +32,7 @@ struct AgentOptions {
     MonotonicTime linger = 0s;       // no workers and no controller for so long: exit
     MonotonicTime kill_grace = 3s;   // from SIGTERM (or StopWorker, at the lease's end) to SIGKILL
     MonotonicTime reap_limit = 2s;   // from SIGKILL until a process counts as orphaned
+    MonotonicTime relaunch_reap_limit = 60s;  // before a relaunch: drivers and disks may be slow
     MonotonicTime health_every = 10s, health_first = 10s;  // first: from the welcome
 };
 
@@ -134,7 +135,6 @@ public:
     ~AgentCore();
     AgentCore(AgentCore const&) = delete;
     AgentCore& operator=(AgentCore const&) = delete;
-
     [[nodiscard]] AgentActions handle(Now now, AgentInput const& input);
 
     /// When an AgentTick is due; kNever after ExitAgent. Read it again after each call.

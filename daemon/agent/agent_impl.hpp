@@ -47,7 +47,7 @@ private:
     void take_collectives(bool partial);
     void count_dropped();
     void tell_dropped(bool partial);
-    void warn_of_steps(char const* kind, char const* severity, std::string detail);
+    void add_notice(char const* kind, char const* severity, std::string detail);
     void check_deadlines();
     void sample_health();
     void warn_of_health(std::string const& what);
@@ -76,6 +76,8 @@ private:
     void hear(int rank, protocol::ProbeMeasured const& message);
     void launch(protocol::LaunchWorkers const& order);
     void stop(protocol::StopHow how, std::string const& reason);
+    void end_run_soon();
+    void tell_slow_end();
     void end_lease();
     void worker_failed(int rank, WorkerExited const& end);
     [[nodiscard]] bool ignores_stop(WorkerState const& worker) const;
@@ -125,9 +127,11 @@ private:
     std::optional<protocol::StopHow> stop_;  // requested in attempt_
     MonotonicTime ordered_to_stop_{};  // when the workers got the order to stop after their step
     bool stop_reported_ = false;       // NodeStopped of attempt_
+    bool relaunch_ = false;            // another attempt is to follow
     bool lease_ended_ = false;        // this attempt's workers were stopped because the lease ended
     MonotonicTime kill_at_ = kNever;  // SIGKILL
     MonotonicTime reap_at_ = kNever;  // processes that live then count as orphaned
+    MonotonicTime slow_end_at_ = kNever;  // a notice names ranks that live then
     MonotonicTime stopped_by_ = kNever;   // NodeStopped waits for a sample, until then
     MonotonicTime idle_since_{};          // since when there are no workers
     std::optional<std::string> leaving_;  // dismissed or refused: exit when no worker is left

@@ -1,6 +1,8 @@
 // The agent's workers: starts one attempt after the other, stops them, and separates failures from
 // ends that follow from being stopped.
+#include "base/env.hpp"
 #include "base/text/seconds.hpp"
+#include "base/text/text.hpp"
 #include "daemon/agent/agent_impl.hpp"
 #include "protocol/gpu_failure.hpp"
 #include "protocol/verdicts.hpp"
@@ -24,6 +26,7 @@ constexpr double kSilenceMost_s = 1e9;  // as faults.step_timeout
 constexpr MonotonicTime kCollectivesFirst = std::chrono::seconds(10);
 constexpr MonotonicTime kTooFastFirst = std::chrono::minutes(10);
 constexpr MonotonicTime kNoStepsAfter = std::chrono::minutes(10);
+constexpr MonotonicTime kSlowEnd = std::chrono::seconds(5);
 constexpr MonotonicTime kSampleWait = std::chrono::seconds(2);
 
 bool names_hardware(WorkerExited const& end) {
@@ -64,8 +67,8 @@ void AgentCore::Impl::launch(LaunchWorkers const& order) {
     attempt_ = order.attempt;
     first_rank_ = order.first_rank;
     stop_.reset();
-    stop_reported_ = lease_ended_ = false;
-    kill_at_ = reap_at_ = stopped_by_ = kNever;
+    stop_reported_ = lease_ended_ = relaunch_ = false;
+    kill_at_ = reap_at_ = slow_end_at_ = stopped_by_ = kNever;
     gpu_fault_.clear();
     workers_.assign(static_cast<std::size_t>(order.local_world_size), {});
     int rank = first_rank_;
@@ -120,13 +123,7 @@ void AgentCore::Impl::on(WorkerSpawned const& input) {
 /// Nodes are usually alike: one report is enough for all.
 void AgentCore::Impl::on(RanksNotBound const& input) {
     if (input.attempt != attempt_ || options_.node != 0) return;
-    RunNotice notice;
-    notice.attempt = attempt_;
-    notice.node = options_.node;
-    notice.kind = "not_bound";
-    notice.severity = "info";
-    notice.detail = "ranks are not bound to cores: " + input.why;
-    report(std::move(notice));
+    add_notice("not_bound", "info", "ranks are not bound to cores: " + input.why);
 }
 
 void AgentCore::Impl::on(WorkerSaid const& input) {
@@ -161,9 +158,8 @@ void AgentCore::Impl::on(OutputRead const& input) {
     if (printed_since_ == kNever) printed_since_ = now_.monotonic;
     if (now_.monotonic - printed_since_ < kNoStepsAfter) return;
     no_steps_reported_ = true;
-    warn_of_steps(
-        kNoStepsFound, "info",
-        "no training steps were found in 10 min of output so far; " + how_steps_are_found());
+    add_notice(kNoStepsFound, "info",
+               "no training steps were found in 10 min of output so far; " + how_steps_are_found());
 }
 
 void AgentCore::Impl::hear(int rank, WorkerHello const& message) {
@@ -270,7 +266,7 @@ void AgentCore::Impl::worker_failed(int rank, WorkerExited const& end) {
 void AgentCore::Impl::when_none_is_left() {
     if (workers_alive() > 0) return;
     idle_since_ = now_.monotonic;
-    kill_at_ = reap_at_ = kNever;
+    kill_at_ = reap_at_ = slow_end_at_ = kNever;
     take_metrics(true);
     if (std::ranges::all_of(workers_, &WorkerState::done)) {
         NodeFinished finished{attempt_, options_.node, 0, false};
@@ -313,6 +309,11 @@ void AgentCore::Impl::on(StacksReady const& input) {
 void AgentCore::Impl::hear(StopAttempt const& message) {
     if (message.attempt < attempt_ || (waiting_ && message.attempt < waiting_->attempt)) return;
     waiting_.reset();
+    if (message.relaunch) {
+        relaunch_ = true;
+    } else {
+        end_run_soon();
+    }
     if (message.attempt > attempt_ && workers_alive() == 0) {
         // The launch was never received, and must have no effect if it still arrives.
         attempt_ = message.attempt;
@@ -337,7 +338,9 @@ void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
     if (stop_ && *stop_ >= how) return;
     stop_ = how;
     if (how == StopHow::kill) {
-        reap_at_ = now_.monotonic + options_.reap_limit;
+        auto const limit = relaunch_ ? options_.relaunch_reap_limit : options_.reap_limit;
+        reap_at_ = now_.monotonic + limit;
+        slow_end_at_ = relaunch_ ? now_.monotonic + kSlowEnd : kNever;
         kill_at_ = kNever;
         act(SignalWorkers{SIGKILL});
     } else if (how == StopHow::terminate || options_.exec) {
@@ -348,6 +351,23 @@ void AgentCore::Impl::stop(StopHow how, std::string const& reason) {
         for (WorkerState& each : workers_) each.step_when_ordered = each.heartbeat.step;
         act(SendToWorkers{StopWorker{true, reason}});
     }
+}
+
+/// No attempt follows that would have to wait for ranks that are hard to end.
+void AgentCore::Impl::end_run_soon() {
+    relaunch_ = false;
+    slow_end_at_ = kNever;
+    if (reap_at_ == kNever) return;
+    reap_at_ = std::min(reap_at_, now_.monotonic + options_.reap_limit);
+}
+
+void AgentCore::Impl::tell_slow_end() {
+    slow_end_at_ = kNever;
+    add_notice("slow_end", "warning",
+               fmt::format("the relaunch waits up to {:.0f} s for {} that SIGKILL has not ended "
+                           "within {:.0f} s (a driver or a file system may be slow)",
+                           in_seconds(options_.relaunch_reap_limit),
+                           counted(workers_alive(), "rank"), in_seconds(kSlowEnd)));
 }
 
 /// Ranks that agree to stop do one or two more steps. A node that gets the order so much later than

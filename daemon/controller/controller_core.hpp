@@ -39,9 +39,11 @@ struct ControllerOptions {
     MonotonicTime join_limit = 60s;  // from StartAgent to its hello
     MonotonicTime adopt_limit = 6s;  // how long a new incarnation waits for agents of the last one
     MonotonicTime stop_limit = 60s;  // graceful stop that a user requested
-    MonotonicTime exec_stop_limit = 8s;    // the same for a user program: SIGTERM
-    MonotonicTime lifeline_limit = 8s;     // graceful stop because the attached osora went away
-    MonotonicTime kill_limit = 6s;         // from "terminate" or "kill" to NodeStopped
+    MonotonicTime exec_stop_limit = 8s;  // the same for a user program: SIGTERM
+    MonotonicTime lifeline_limit = 8s;   // graceful stop because the attached osora went away
+    MonotonicTime kill_limit = 6s;       // from "terminate" or "kill" to NodeStopped
+    /// The same before a relaunch: longer than AgentOptions::kill_grace and relaunch_reap_limit.
+    MonotonicTime relaunch_kill_limit = 66s;
     MonotonicTime stacks_limit = 4s;       // from TakeStacks until a hang is acted on: faults
     MonotonicTime agent_stop_limit = 10s;  // from StopAgent to AgentExited
     bool has_other_hosts = false;          // the backend may start a node's next agent elsewhere

@@ -129,20 +129,24 @@ void ControllerCore::Impl::start_workers() {
 bool ControllerCore::Impl::stop_workers() {
     bool changed = false;
     StopHow const how = kill_ ? StopHow::kill : stop_how(status_);
+    // An agent that answers heartbeats may take long: ranks that still live end the run.
+    bool const relaunch = status_.state == RunState::relaunching && how != StopHow::checkpoint;
+    StopOrder const order{how, relaunch};
+    auto const limit = relaunch ? options_.relaunch_kill_limit : options_.kill_limit;
     for (int node = 0; node < node_count(); ++node) {
         NodeLink& each = link(node);
         if (node_status(node).stopped) continue;
-        if (how != StopHow::checkpoint && each.stop_deadline == kNever) {
-            each.stop_deadline = now_.monotonic + options_.kill_limit;
+        if (how != StopHow::checkpoint) {
+            each.stop_deadline = std::min(each.stop_deadline, now_.monotonic + limit);
         }
         if (each.process == AgentProcess::none) {
             // Nothing is left that could stop or count the workers.
             record(NodeStopped{status_.attempt, node, -1});
             changed = true;
-        } else if (each.connection >= 0 && each.stop_sent != how) {
-            each.stop_sent = how;
+        } else if (each.connection >= 0 && each.stop_sent != order) {
+            each.stop_sent = order;
             std::string const reason = status_.cause.empty() ? "the run is over" : status_.cause;
-            send(node, StopAttempt{status_.attempt, how, reason});
+            send(node, StopAttempt{status_.attempt, how, reason, relaunch});
         }
     }
     return changed;

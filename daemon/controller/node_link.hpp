@@ -30,6 +30,13 @@ enum class AgentProcess {
     stopping   // StopAgent was sent, not confirmed yet
 };
 
+/// What a StopAttempt says.
+struct StopOrder {
+    protocol::StopHow how = protocol::StopHow::terminate;
+    bool relaunch = false;
+    friend bool operator==(StopOrder const&, StopOrder const&) = default;
+};
+
 /// How many notices of one kind a rank may still have recorded.
 struct NoticeAllowance {
     MonotonicTime paid{};  // allowance used up to here
@@ -53,7 +60,7 @@ struct NodeLink {
     std::uint64_t acknowledged = 0;  // on this connection
     int launched = -1;               // newest attempt that the agent has or was sent
     int store_asked = -1;            // attempt
-    std::optional<protocol::StopHow> stop_sent;
+    std::optional<StopOrder> stop_sent;
     MonotonicTime stop_deadline = kNever;  // after it the agent is ended
     bool dismissed = false;
     int blamed = -2;         // newest attempt after which BlameHost was sent

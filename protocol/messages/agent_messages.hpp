@@ -114,6 +114,7 @@ struct StopAttempt {
     int attempt = 0;
     StopHow how = StopHow::terminate;
     std::string reason;
+    bool relaunch = false;  // another attempt is to follow, so ranks that end slowly are waited for
 };
 /// The run is over: exit.
 struct Dismiss {
@@ -136,7 +137,7 @@ BOOST_DESCRIBE_STRUCT(AckReports, (), (next))
 BOOST_DESCRIBE_STRUCT(ReserveStore, (), (attempt))
 BOOST_DESCRIBE_STRUCT(LaunchWorkers, (),
                       (attempt, world_size, first_rank, local_world_size, store_host, store_port))
-BOOST_DESCRIBE_STRUCT(StopAttempt, (), (attempt, how, reason))
+BOOST_DESCRIBE_STRUCT(StopAttempt, (), (attempt, how, reason, relaunch))
 BOOST_DESCRIBE_STRUCT(Dismiss, (), ())
 
 }  // namespace osora::protocol

@@ -193,7 +193,7 @@ TO_AGENT = [
     dict(type="reserve_store", attempt=2),
     dict(type="launch_workers", attempt=2, world_size=8, first_rank=4, local_world_size=4,
          store_host="10.0.0.1", store_port=29501),
-    dict(type="stop_attempt", attempt=2, how="kill", reason="Ctrl-C"),
+    dict(type="stop_attempt", attempt=2, how="kill", reason="Ctrl-C", relaunch=True),
     dict(type="dismiss"),
     dict(type="take_stacks", attempt=2, limit_s=4.0),
 ]

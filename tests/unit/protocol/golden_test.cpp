@@ -67,6 +67,7 @@ TEST(Golden, AgentMessages) {
     EXPECT_EQ(std::get<Heartbeat>(from.at(1)).ranks.at(0).limit_s, 30);
     auto const to = read_back<ToAgent>("to_agent.frames");
     EXPECT_EQ(std::get<StopAttempt>(to.at(6)).how, StopHow::kill);
+    EXPECT_TRUE(std::get<StopAttempt>(to.at(6)).relaunch);
     EXPECT_EQ(std::get<LaunchWorkers>(to.at(5)).store_port, 29501);
     EXPECT_EQ(std::get<TakeStacks>(to.at(8)).limit_s, 4);
 }
