@@ -18,6 +18,8 @@ namespace {
 
 constexpr MonotonicTime kBlindAfter = 60s;
 constexpr MonotonicTime kAnswerLimit = 5s;  // from a hello to its welcome
+constexpr MonotonicTime kOwnPause = 1s;
+constexpr MonotonicTime kWordAfterPause = 10s;  // a controller that is there answers a heartbeat
 constexpr std::size_t kChunksInFlight = 8;
 constexpr int kMatricesAtOnce = 16;
 constexpr std::size_t kPiecesKept = 512;  // of steps with gaps; each is a separate chunk
@@ -39,9 +41,29 @@ AgentCore::Impl::Impl(AgentOptions options, Now now, Spill* spill)
 AgentActions AgentCore::Impl::handle(Now now, AgentInput const& input) {
     if (exited_) return {};
     now_ = now;
+    forgive_own_pause();
     std::visit([this](auto const& each) { on(each); }, input);
     check_deadlines();
+    last_call_ = now_.monotonic;
+    due_ = next_deadline();
     return std::exchange(actions_, {});
+}
+
+/// An agent that did not run when a deadline passed (a suspended job, a paused machine) has read no
+/// messages either, and its workers were paused with it. A lease that would be over is only
+/// extended until the controller can be heard: it may have launched the ranks elsewhere.
+void AgentCore::Impl::forgive_own_pause() {
+    if (due_ == kNever) return;
+    MonotonicTime const late = now_.monotonic - std::max(due_, last_call_);
+    if (late <= kOwnPause) return;
+    for (WorkerState& each : workers_) each.last_heard += late;
+    for (MonotonicTime* each : {&kill_at_, &reap_at_, &slow_end_at_, &stopped_by_, &answer_due_,
+                                &ordered_to_stop_, &printed_since_}) {
+        if (*each != kNever) *each += late;
+    }
+    if (sampling_) *sampling_ += late;
+    auto const word = std::max(last_word_, now_.monotonic + kWordAfterPause - lease());
+    last_word_ = std::min(last_word_ + late, word);
 }
 
 void AgentCore::Impl::on(AgentTick const&) {}

@@ -49,6 +49,7 @@ private:
     void tell_dropped(bool partial);
     void add_notice(char const* kind, char const* severity, std::string detail);
     void check_deadlines();
+    void forgive_own_pause();
     void sample_health();
     void warn_of_health(std::string const& what);
     void report_stopped();
@@ -86,7 +87,9 @@ private:
     [[nodiscard]] WorkerState* worker_at(int attempt, int rank);
 
     AgentOptions options_;
-    Now now_;                                                         // of the call in progress
+    Now now_;  // of the call in progress
+    MonotonicTime last_call_{};
+    MonotonicTime due_ = kNever;                                      // next_deadline() at its end
     AgentActions actions_;                                            // of the call in progress
     bool welcomed_ = false, ever_welcomed_ = false, exited_ = false;  // welcomed: may report
     MonotonicTime last_word_{};                                       // from the controller

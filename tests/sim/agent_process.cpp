@@ -46,7 +46,9 @@ bool AgentProcess::frozen() const {
 
 Time AgentProcess::workers_end() const {
     AgentOptions const defaults;
-    Time const noticed = std::max(last_word_ + cluster_.scenario.lease, frozen_until_);
+    // After a pause of its own it waits for a word of the controller.
+    Time const thawed = frozen_until_ + std::min<Time>(cluster_.scenario.lease, 10s);
+    Time const noticed = std::max(last_word_ + cluster_.scenario.lease, thawed);
     return noticed + defaults.kill_grace + 100ms;
 }
 
