@@ -59,6 +59,40 @@ Result<std::vector<plan::TuneCandidate>> candidates_for(Context const& context,
     return list;
 }
 
+/// Whether the key is unknown or the value is none of it, in any run file.
+bool is_mistyped(plan::ConfigRequest const& request, std::string const& key) {
+    auto const resolved = plan::load_config(request);
+    return resolved.unread.contains(key) || plan::value_text(resolved.config, key).empty();
+}
+
+int nothing_tried(std::string const& key, std::string const& value) {
+    return fail(kExitUsage,
+                fmt::format("--try {}={}: not valid here; nothing was tried", key, value));
+}
+
+/// Values of --try that this run file cannot use are left out before any trial. An exit code: a
+/// value is mistyped, or a key has none left; the problems are printed.
+std::optional<int> leave_out_refused(Context const& context, Tuning& tuning) {
+    for (auto& candidate : tuning.candidates) {
+        std::vector<std::string> usable, refused;
+        for (auto const& value : candidate.values) {
+            auto request = tuning.run.request;
+            request.sets.push_back(candidate.key + "=" + value);
+            bool const mistyped = is_mistyped(request, candidate.key);
+            bool const fits = prepare_run(context, request, mistyped && tuning.json).has_value();
+            if (mistyped && !fits) return nothing_tried(candidate.key, value);
+            (fits ? usable : refused).push_back(value);
+        }
+        if (usable.empty()) return nothing_tried(candidate.key, refused.back());
+        for (auto const& value : refused) {
+            cli::print(stderr, "note: --try {}={} is left out: this run file cannot use it\n",
+                       candidate.key, value);
+        }
+        candidate.values = std::move(usable);
+    }
+    return std::nullopt;
+}
+
 boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments const& arguments) {
     Tuning tuning;
     tuning.json = arguments.has("--json");
@@ -76,6 +110,9 @@ boost::system::result<Tuning, int> tuning_of(Context const& context, Arguments c
     auto candidates = candidates_for(context, arguments, *base);
     if (candidates.has_error()) return fail(kExitUsage, candidates.error());
     tuning.candidates = std::move(*candidates);
+    if (arguments.has("--try")) {
+        if (auto const refused = leave_out_refused(context, tuning)) return *refused;
+    }
     if (tuning.candidates.empty()) {
         return fail(kExitUndecided, "nothing to try: one rank has no communication");
     }

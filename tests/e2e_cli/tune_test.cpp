@@ -67,9 +67,20 @@ TEST_F(Tune, SaysWhatItCannotTry) {
     auto const unclear = osora({"tune", "run.toml", "--try", "grad_bucket_mib"});
     EXPECT_EQ(unclear.code, 2);
     EXPECT_THAT(unclear.err, HasSubstr("--try grad_bucket_mib: no value"));
-    auto const unknown = osora({"tune", "run.toml", "--steps", "5", "--try", "parallel.nope=1"});
-    EXPECT_EQ(unknown.code, 0) << unknown.err;
-    EXPECT_THAT(unknown.out, HasSubstr("dropped  parallel.nope=1: is not valid"));
+    for (auto const& [tried, problem] :
+         {std::pair{"parallel.nope=1", "parallel.nope"},
+          {"parallel.grad_bucket_mib=10,abc", "grad_bucket_mib = \"abc\": expected an integer"},
+          {"parallel.tp_size=5,3", "parallel.tp_size = 5: "}}) {
+        auto const refused = osora({"tune", "run.toml", "--steps", "5", "--try", tried});
+        EXPECT_EQ(refused.code, 2) << tried << refused.err;
+        EXPECT_THAT(refused.err, HasSubstr(problem));
+        EXPECT_EQ(refused.out, "") << "no trial";
+    }
+    auto const some = osora(
+        {"tune", "run.toml", "--steps", "5", "--trials", "2", "--try", "parallel.tp_size=5,1"});
+    EXPECT_EQ(some.code, 3) << "two trials judge nothing; " << some.err;
+    EXPECT_THAT(some.err, HasSubstr("note: --try parallel.tp_size=5 is left out"));
+    EXPECT_THAT(some.out, HasSubstr("tp_size=1"));
     EXPECT_EQ(osora({"tune", "nothing.toml"}).code, 2);
     auto const both = osora({"tune", "run.toml", "--batch", "--try", "optim.lr=1"});
     EXPECT_EQ(both.code, 2);
