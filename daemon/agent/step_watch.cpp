@@ -107,11 +107,12 @@ struct StepWatch::Followed {
         ::fcntl(self.records.get(), F_SETFL, O_NONBLOCK);
         pipe.assign(self.records.release());
     }
-    void open(StepIntake::Finder finder) {
+    void open(StepIntake::Finder finder, bool from_one) {
         records = std::make_shared<PipeSource>(pipe.native_handle());
         if (finder.find) log = std::make_shared<LogSource>(self.output);
         if (log && !log->is_open()) log.reset();
-        StepIntake::Sources sources{.records = records, .output = log, .finder = std::move(finder)};
+        StepIntake::Sources sources{
+            .records = records, .output = log, .finder = std::move(finder), .from_one = from_one};
         intake.emplace(std::move(sources), [this](SaidStep said) { tell(std::move(said)); });
     }
     void tell(SaidStep said) {
@@ -147,7 +148,7 @@ void StepWatch::start_following() {
 
 void StepWatch::add(Rank rank, StepIntake::Finder finder) {
     auto const followed = std::make_shared<Followed>(tasks_, std::move(rank), on_input_);
-    followed->open(std::move(finder));
+    followed->open(std::move(finder), from_one_.contains(followed->self.rank));
     ranks_[followed->self.pid] = followed;
     start_following();
     if (changes_.is_open() && followed->log) {
@@ -256,6 +257,7 @@ boost::asio::awaitable<void> StepWatch::finish(int pid) {
     }
     --finishing_;
     rank->intake->end(monotonic());
+    if (rank->intake->counts_from_one()) from_one_.insert(rank->self.rank);
     tell_left_out(*rank);
     rank->pipe.close();
 }

@@ -16,6 +16,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 
 namespace osora::daemon {
 
@@ -58,6 +59,7 @@ private:
     OnInput on_input_;
     Descriptor changes_;                              // inotify; not open: the logs are polled
     std::map<int, std::shared_ptr<Followed>> ranks_;  // by pid
+    std::set<int> from_one_;                          // ranks that counted from 1 in an attempt
     boost::asio::steady_timer waiting_;
     std::size_t looks_ = 0;
     int finishing_ = 0;

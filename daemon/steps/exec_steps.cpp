@@ -14,6 +14,10 @@ std::optional<SaidStep> ExecSteps::take(plan::StepFigures const& figures, StepSo
     if (anew && offset_ < kStepsMax) offset_ += last_step_ + 1 - step;
     int const passed = last_step_ < 0 || anew ? 1 : step - last_step_;
     bool const first = last_step_ < 0;
+    if (first) {
+        from_one_ = step == 1 || (step > 1 && from_one_);
+        offset_ = from_one_ ? -1 : 0;
+    }
     std::chrono::duration<double> const since = now - last_at_;
     last_step_ = step;
     last_at_ = now;

@@ -75,6 +75,7 @@ public:
     struct Sources {
         std::shared_ptr<ByteSource> records, output;  // may be empty
         Finder finder;                                // of lines of the output
+        bool from_one = false;                        // of ExecSteps
     };
     StepIntake(Sources sources, OnStep on_step);
 
@@ -83,6 +84,7 @@ public:
     /// No more input will come: takes the newest step, which may have been skipped until then.
     void end(MonotonicTime now);
     [[nodiscard]] LeftOut const& left_out() const { return left_out_; }
+    [[nodiscard]] bool counts_from_one() const { return steps_.counts_from_one(); }
 
 private:
     static constexpr std::size_t kSlice = 4 << 10;

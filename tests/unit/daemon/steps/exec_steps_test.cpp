@@ -159,6 +159,35 @@ TEST(ExecSteps, AProgramThatCountsAgainContinues) {
     EXPECT_EQ(at(0), 5);
 }
 
+std::vector<int> taken(ExecSteps& steps, std::vector<int> const& printed) {
+    std::vector<int> result;
+    for (int const step : printed) {
+        auto const said = steps.take({{"step", step}, {"time_s", 1}}, StepSource::output, 0ms);
+        if (said) result.push_back(said->metrics.step);
+    }
+    return result;
+}
+
+TEST(ExecSteps, AProgramThatCountsFromOneDoesAsManyStepsAsItSays) {
+    ExecSteps first;
+    EXPECT_THAT(taken(first, {1, 2, 3, 1, 2}), ElementsAre(0, 1, 2, 3, 4)) << "two epochs";
+    EXPECT_TRUE(first.counts_from_one());
+    ExecSteps resumed(true);
+    EXPECT_THAT(taken(resumed, {501, 502}), ElementsAre(500, 501));
+    EXPECT_TRUE(resumed.counts_from_one());
+    ExecSteps timed;  // the first step only starts the clock
+    EXPECT_FALSE(timed.take({{"step", 1}, {"loss", 1}}, StepSource::output, 0ms).has_value());
+    EXPECT_EQ(timed.take({{"step", 2}, {"loss", 1}}, StepSource::output, 1ms)->metrics.step, 1);
+}
+
+TEST(ExecSteps, OtherNumbersStayAsTheProgramGivesThem) {
+    ExecSteps from_zero, unknown, anew(true);
+    EXPECT_THAT(taken(from_zero, {0, 1, 2}), ElementsAre(0, 1, 2));
+    EXPECT_THAT(taken(unknown, {10, 20}), ElementsAre(10, 20));
+    EXPECT_THAT(taken(anew, {0, 1}), ElementsAre(0, 1));
+    EXPECT_FALSE(from_zero.counts_from_one() || unknown.counts_from_one());
+}
+
 TEST(ExecSteps, AProgramThatCountsAgainForEverStopsAtTheLastStep) {
     ExecSteps steps;
     int last = -1, reported = 0;
