@@ -74,8 +74,10 @@ void add_speed(RunReport const& report, Paragraphs& to) {
     auto const spread = spread_cell(m.step_s_median, m.step_s_mad, unit).text;
     to.push_back({"speed",
                   {fmt::format("{} {}/step (median ± MAD of {}; {} of warm-up left out)", spread,
-                               unit.name, counted(m.steps_used, "step"), m.warmup_steps),
-                   three_digits(m.samples_per_s) + " samples/s"}});
+                               unit.name, counted(m.steps_used, "step"), m.warmup_steps)}});
+    if (!std::isnan(m.samples_per_s)) {
+        to.back().lines.push_back(three_digits(m.samples_per_s) + " samples/s");
+    }
     if (auto work = work_line(report); !work.empty()) to.back().lines.push_back(std::move(work));
     if (std::isnan(report.step_s.predicted)) return;
     double const error = report.run.plan->predicted.step_time_error;
@@ -139,7 +141,12 @@ std::string loss_line(Measured const& m) {
 
 std::string memory_line(Compared const& memory) {
     if (std::isnan(memory.measured)) return {};
-    std::string line = fmt::format("peak {} GiB a rank", three_digits(memory.measured));
+    constexpr double kGiB = 1024.0 * 1024 * 1024;
+    bool const is_small = memory.measured < 0.01;  // GiB
+    std::string const peak = is_small
+                                 ? format_bytes(static_cast<std::int64_t>(memory.measured * kGiB))
+                                 : three_digits(memory.measured) + " GiB";
+    std::string line = fmt::format("peak {} a rank", peak);
     if (memory.predicted > 0) {
         line +=
             fmt::format("; expected {}; {}", three_digits(memory.predicted), ratio_text(memory));

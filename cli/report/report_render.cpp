@@ -70,16 +70,19 @@ std::string run_report_markdown(RunReport const& report) {
     std::string text =
         fmt::format("# run {}: {}, {}\n\n", run.number, markdown_text(run.name), report.state.word);
     if (!report.state.cause.empty()) text += "- cause: " + markdown_text(report.state.cause) + "\n";
-    text += fmt::format("- {} {}, {} on {}, {}\n", markdown_text(run.job), markdown_text(run.arch),
-                        counted(run.ranks, "rank"), counted(run.nodes, "node"),
-                        utc_text(run.submitted_us));
+    std::string const what = run.arch.empty() ? run.job : run.job + " " + run.arch;
+    text += fmt::format("- {}, {} on {}, {}\n", markdown_text(what), counted(run.ranks, "rank"),
+                        counted(run.nodes, "node"), utc_text(run.submitted_us));
     auto const unit = time_unit({m.step_s_median});
-    text += fmt::format(
-        "- {} {}/step (median ± MAD of {} steps; {} of warm-up left out), {} "
-        "samples/s\n",
-        spread_cell(m.step_s_median, m.step_s_mad, unit).text, unit.name, m.steps_used,
-        m.warmup_steps, three_digits(m.samples_per_s));
-    text += fmt::format("- predicted/measured {}\n", ratio_cell(report.step_s.ratio()).text);
+    text += fmt::format("- {} {}/step (median ± MAD of {} steps; {} of warm-up left out){}\n",
+                        spread_cell(m.step_s_median, m.step_s_mad, unit).text, unit.name,
+                        m.steps_used, m.warmup_steps,
+                        std::isnan(m.samples_per_s)
+                            ? std::string()
+                            : fmt::format(", {} samples/s", three_digits(m.samples_per_s)));
+    if (!std::isnan(report.step_s.ratio())) {
+        text += fmt::format("- predicted/measured {}\n", ratio_cell(report.step_s.ratio()).text);
+    }
     text += fmt::format("- loss {} -> {}, means of the first and last {} steps\n",
                         three_digits(m.loss_first), three_digits(m.loss_last), m.loss_window);
     text += fmt::format("- {}, {} repeated, {}\n",

@@ -66,7 +66,7 @@ void RunMetrics::add_states(std::vector<MetricFamily>& families) const {
         .name = "osora_run", .type = MetricType::info, .unit = "", .help = "What the run is."};
     info.samples.push_back({.labels = {{"uuid", view_.run_uuid},
                                        {"job", view_.job},
-                                       {"model", facts_.model},
+                                       {"model", view_.job == "exec" ? "" : facts_.model},
                                        {"backend", facts_.backend},
                                        {"user", view_.user},
                                        {"controller", view_.controller_host},

@@ -34,7 +34,8 @@ CoreUse core_use(RunSummary const& run) {
     if (machines.empty() || run.run.nodes == 0) return use;
     bool const on_gpu = !run.device.empty() && !run.device.starts_with("cpu");
     int const threads = on_gpu ? 0 : std::max(1, run.plan ? run.plan->chosen.threads_per_rank : 1);
-    int const loaders = run.plan ? run.plan->chosen.num_workers : 0;
+    bool const has_loader = run.plan && run.run.job != "exec";  // not known of a user program
+    int const loaders = has_loader ? run.plan->chosen.num_workers : 0;
     int const ranks_per_node = run.run.ranks / run.run.nodes;
     double worst = 0;
     use.known = true;

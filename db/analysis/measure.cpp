@@ -45,7 +45,7 @@ void measure_buckets(StepTable const& steps, std::vector<std::size_t> const& use
     }
     if (used.empty()) return;
     into.step_s_mix = seconds / static_cast<double>(used.size());
-    into.samples_per_s = samples / seconds;
+    if (samples > 0) into.samples_per_s = samples / seconds;  // a user program may not count them
 }
 
 void measure_shares(StepTable const& steps, std::vector<std::size_t> const& used, Measured& into) {

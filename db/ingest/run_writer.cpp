@@ -129,7 +129,7 @@ void RunWriter::on(RunSubmitted const& event, std::int64_t wall_us) {
     run_.number = event.number;
     run_.name = event.run_name;
     run_.job = event.job;
-    run_.arch = config.model.arch;
+    run_.arch = event.job == "exec" ? "" : config.model.arch;  // not that of a user program
     run_.user = event.user;
     run_.host = event.host;
     run_.nodes = event.nodes;

@@ -30,7 +30,7 @@ constexpr double kDataWaitHigh = 0.10;  // share of the step; above it the loade
 constexpr double kWaitHigh = 0.10;
 
 /// In the order of the report; "compute" is the sum of the parts after it.
-std::vector<PhaseRow> phases_of(RunHistory const& history, StepFigures const& figures) {
+std::vector<PhaseRow> phases_of(RunSummary const& run, StepFigures const& figures) {
     auto const phase = [&](char const* name, char const* column, double predicted_s = kUnknown) {
         PhaseRow row;
         row.name = name;
@@ -38,7 +38,7 @@ std::vector<PhaseRow> phases_of(RunHistory const& history, StepFigures const& fi
         row.predicted_s = predicted_s;
         return row;
     };
-    auto const plan = history.summary.plan.value_or(PlanRecord{}).predicted;
+    auto const plan = run.plan.value_or(PlanRecord{}).predicted;
     auto data = phase("data wait", "data_wait_s", plan.loader_s);
     auto forward = phase("forward", "forward_s"), backward = phase("backward", "backward_s");
     auto optimizer = phase("optimizer", "optimizer_s");
@@ -54,7 +54,7 @@ std::vector<PhaseRow> phases_of(RunHistory const& history, StepFigures const& fi
     comm.mean_s = figures.least_comm_s;
     auto const step = phase("step", "step_time_s", plan.step_time_s);
     std::vector<PhaseRow> rows{data, compute, forward, backward, optimizer};
-    if (history.summary.run.ranks > 1) rows.insert(rows.end(), {comm, wait});
+    if (run.run.ranks > 1) rows.insert(rows.end(), {comm, wait});
     rows.insert(rows.end(), {phase("other", "other_s"), step});
     std::erase_if(rows, [](PhaseRow const& row) { return std::isnan(row.mean_s); });
     for (auto& row : rows) row.share = row.mean_s / step.mean_s;
@@ -279,6 +279,16 @@ Symptoms symptoms_of(RunReport const& report, StepTable const& steps) {
     return symptoms;
 }
 
+/// Of a user program osora knows no model and no loader, and predicts nothing.
+RunSummary known_of(RunSummary summary) {
+    if (summary.run.job != "exec") return summary;
+    summary.run.arch.clear();
+    if (!summary.plan) return summary;
+    summary.plan->predicted = {};
+    summary.plan->chosen.num_workers = 0;
+    return summary;
+}
+
 std::string value_or_empty(Facts const& facts, char const* key) {
     auto const found = facts.find(key);
     return found == facts.end() ? std::string() : found->second;
@@ -288,7 +298,7 @@ std::string value_or_empty(Facts const& facts, char const* key) {
 
 RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
     RunReport report;
-    report.run = history.summary;
+    report.run = known_of(history.summary);
     auto const& run = report.run.run;
     report.state = state_of(run, liveness);
     report.commit = value_or_empty(history.software, "osora.commit");
@@ -302,7 +312,7 @@ RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
     report.measured = figures.measured;
     if (run.ranks > 1) report.rank_balance.measured = figures.rank_balance;
     compare_with_plan(report);
-    report.phases = phases_of(history, figures);
+    report.phases = phases_of(report.run, figures);
     report.straggler = figures.straggler;
     report.rank_work = figures.rank_work;
     report.buckets = buckets_of(history, report.measured);

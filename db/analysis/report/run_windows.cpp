@@ -99,7 +99,7 @@ void measure_window(StepTable const& steps, std::vector<std::size_t> const& used
         auto const count = static_cast<double>(values.size());
         seconds += count * median(std::move(values));
     }
-    into.samples_per_s = samples / seconds;
+    if (samples > 0) into.samples_per_s = samples / seconds;
 }
 
 }  // namespace

@@ -75,7 +75,8 @@ ScalingRow row_of(RunsOfSize const& members) {
     row.wait_share = median(over(members, [](auto& run) { return run.measured->wait_share; }));
     row.data_share = median(over(members, [](auto& run) { return run.measured->data_share; }));
     row.predicted_over_measured = median(over(members, [](auto& run) {
-        return run.plan ? run.plan->predicted.step_time_s / run.measured->step_s_mix : kUnknown;
+        bool const is_predicted = run.plan && run.plan->predicted.step_time_s > 0;
+        return is_predicted ? run.plan->predicted.step_time_s / run.measured->step_s_mix : kUnknown;
     }));
     auto const cores = core_use(first);
     row.shares_cores = cores.shared;

@@ -90,7 +90,7 @@ private:
         RunSubmitted event;
         event.run_uuid = db::test::uuid_of(run_.number);
         event.run_name = fmt::format("{}-{:04}", run_.series, run_.number);
-        event.job = "train";
+        event.job = run_.job;
         event.user = "ada";
         event.host = "n0";
         event.number = run_.number;
@@ -98,7 +98,7 @@ private:
         event.ranks_per_node = run_.ranks_per_node;
         event.steps = run_.steps;
         event.facts = {{"osora.commit", "0123456789abcdef0123456789abcdef01234567"}};
-        event.config = json::value{{"run", {{"name", run_.series}, {"job", "train"}}},
+        event.config = json::value{{"run", {{"name", run_.series}, {"job", run_.job}}},
                                    {"model", {{"arch", run_.arch}}},
                                    {"data", {{"manifest", "clips.csv"}}}};
         add(0, event);

@@ -18,6 +18,7 @@ struct DemoRun {
     int number = 41;
     std::string series = "demo";
     std::string arch = "stdit3-tiny";
+    std::string job = "train";
     int nodes = 1, ranks_per_node = 1;
     int threads = 1, loaders = 1, cpus = 4;
     double gflop_per_pixel = 0;  // of a frame's; 0: the plan does not say

@@ -14,6 +14,7 @@ using namespace db::analysis;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 
 PhaseRow phase(RunReport const& report, std::string const& name) {
     for (auto const& row : report.phases) {
@@ -37,6 +38,35 @@ TEST(RunReportTest, ComparesWithThePlan) {
     EXPECT_FALSE(report.outside_expected);
     EXPECT_EQ(report.state.word, "ok");
     EXPECT_EQ(report.commit.substr(0, 4), "0123");
+}
+
+TEST(RunReportTest, SaysOnlyWhatIsKnownOfAUserProgram) {
+    auto report =
+        report_of({.number = 41, .job = "exec", .ranks_per_node = 2, .loaders = 3, .cpus = 2});
+    EXPECT_EQ(report.run.run.arch, "");
+    EXPECT_EQ(report.cores.text, "2 ranks x 1 thread on 2 cores of n0");
+    EXPECT_FALSE(report.cores.shared);
+    EXPECT_TRUE(std::isnan(phase(report, "step").predicted_s));
+    EXPECT_TRUE(std::isnan(report.step_s.predicted));
+    EXPECT_TRUE(std::isnan(report.memory_gib.predicted));
+    report.measured.samples_per_s = NAN;
+    report.memory_gib.measured = 3.0 / 1024;
+    auto const text = render(report, ReportFormat::text);
+    EXPECT_THAT(text, HasSubstr("· exec · ok"));
+    EXPECT_THAT(text, HasSubstr("peak 3.00 MiB a rank\n"));
+    EXPECT_THAT(text, Not(HasSubstr("samples/s")));
+    auto const markdown = render(report, ReportFormat::md);
+    EXPECT_THAT(markdown, HasSubstr("- exec, 2 ranks on 1 node"));
+    EXPECT_THAT(markdown, Not(HasSubstr("samples/s")));
+    auto const json = render(report, ReportFormat::json);
+    EXPECT_THAT(json, HasSubstr("\"arch\":\"\""));
+    EXPECT_THAT(json, HasSubstr("\"samples_per_s\":null"));
+}
+
+TEST(RunReportTest, TheHistoryHasNoModelOfAUserProgram) {
+    auto const store = history_of({{.number = 41, .job = "exec"}, {.number = 42}});
+    EXPECT_EQ(db::find_run(*store, "41").value().arch, "");
+    EXPECT_EQ(db::find_run(*store, "42").value().arch, "stdit3-tiny");
 }
 
 TEST(RunReportTest, SplitsTheStep) {

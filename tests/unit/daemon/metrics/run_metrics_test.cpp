@@ -150,6 +150,16 @@ TEST_F(MetricsOfARun, TheWholeText) {
     EXPECT_EQ(text(MetricsFormat::prometheus), tests::content_of(folder + "run.prometheus"));
 }
 
+TEST_F(MetricsOfARun, OfAUserProgramThereIsNoModel) {
+    RunSubmitted submitted;
+    submitted.run_uuid = "0e7f";
+    submitted.job = "exec";
+    submitted.nodes = submitted.ranks_per_node = 1;
+    add(submitted);
+    EXPECT_THAT(text(), HasSubstr("model=\"\""));
+    EXPECT_THAT(text(), Not(HasSubstr("stdit3")));
+}
+
 TEST_F(MetricsOfARun, BeforeAnythingIsKnown) {
     auto const nothing = text();
     EXPECT_THAT(nothing, HasSubstr("osora_run_state"));

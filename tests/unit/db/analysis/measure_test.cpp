@@ -127,6 +127,15 @@ TEST(Measure, TakesTheHighestMemoryOfAnyRank) {
     EXPECT_EQ(measure(steps).peak_allocated_bytes, 0);
 }
 
+TEST(Measure, SamplesThatAreNotCountedAreUnknown) {
+    auto steps = table(10);
+    steps.samples.assign(steps.size(), 0);
+    steps.columns["step_time_s"] = constant(std::vector<double>(steps.size(), 0.5));
+    auto const measured = measure(steps);
+    EXPECT_NEAR(measured.step_s_mix, 0.5, 1e-12);
+    EXPECT_TRUE(std::isnan(measured.samples_per_s));
+}
+
 TEST(Measure, OfNothingIsUnknown) {
     auto const measured = measure({});
     EXPECT_EQ(measured.steps, 0);
