@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 #include <sqlite3.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <limits>
@@ -23,6 +24,17 @@ bool is_full(int code, int system_error) {
     if ((code & 0xff) == SQLITE_FULL) return true;
     return (code & 0xff) == SQLITE_IOERR &&
            (system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG);
+}
+
+/// Why SQLite cannot open `file`. errno may be that of a side file that need not exist: what may
+/// not be done with the file and its folder says more. 0: not known.
+int cause_of_no_open(std::filesystem::path const& file, int system_error) {
+    if (file.empty() || ::access(file.c_str(), F_OK) != 0) return system_error;
+    auto const folder = std::filesystem::absolute(file).parent_path();
+    bool const is_refused = ::access(file.c_str(), R_OK | W_OK) != 0 ||
+                            ::access(folder.c_str(), R_OK | W_OK | X_OK) != 0;
+    if (is_refused) return errno;
+    return system_error == ENOENT ? 0 : system_error;
 }
 
 }  // namespace
@@ -64,6 +76,7 @@ Error Connection::error(std::string_view what, SQLite::Exception const& exceptio
 Error database_error(std::filesystem::path const& file, int code, int system_error,
                      std::string_view message) {
     int const primary = code & 0xff;
+    if (primary == SQLITE_CANTOPEN) system_error = cause_of_no_open(file, system_error);
     if (is_full(code, system_error)) {
         return {Errc::out_of_space,
                 fmt::format("{}: no space left; the journals are kept and read again later",

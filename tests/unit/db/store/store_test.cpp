@@ -2,6 +2,7 @@
 
 #include "db/ingest/ingest.hpp"
 #include "db/migrations/migrations.hpp"
+#include "db/store/connection_internal.hpp"
 #include "db/store/migrate.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
@@ -22,6 +23,7 @@ namespace osora::db::test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 class StoreTest : public testing::Test {
 protected:
@@ -39,6 +41,21 @@ int status_of(pid_t child) {
     int status = 0;
     waitpid(child, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST_F(StoreTest, AFileThatIsThereIsNotMissing) {
+    constexpr int kCannotOpen = 14;  // SQLITE_CANTOPEN
+    std::ofstream(file()) << "x";
+    auto const side_file = database_error(file(), kCannotOpen, ENOENT, "cannot open");
+    EXPECT_EQ(side_file.code, Errc::io);
+    EXPECT_THAT(side_file.message, Not(HasSubstr("No such file")));
+    auto const missing = database_error(state_.path() / "none.db", kCannotOpen, ENOENT, "open");
+    EXPECT_EQ(missing.code, Errc::not_found);
+    if (::geteuid() == 0) return;  // may write everywhere
+    std::filesystem::permissions(file(), std::filesystem::perms::owner_read);
+    auto const refused = database_error(file(), kCannotOpen, ENOENT, "cannot open");
+    EXPECT_EQ(refused.code, Errc::io);
+    EXPECT_THAT(refused.message, HasSubstr("Permission denied"));
 }
 
 TEST_F(StoreTest, UsesWalOnALocalDisk) {
