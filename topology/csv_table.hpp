@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace osora::topology {
 
@@ -26,6 +27,8 @@ public:
     [[nodiscard]] bool has(std::string_view column) const { return columns_.contains(column); }
     /// Field of the current row; "" for a missing column.
     [[nodiscard]] std::string_view text(std::string_view column) const;
+    /// All fields of the current row, as they are written.
+    [[nodiscard]] std::vector<std::string> const& fields() const { return row_.fields; }
     /// invalid_input with line and column: not a number, not finite, or not in [min, max].
     [[nodiscard]] Result<double> number(std::string_view column, double min, double max) const;
     [[nodiscard]] Result<std::int64_t> integer(std::string_view column, std::int64_t min,

@@ -36,9 +36,11 @@ Result<Sweep> parse_sweep(std::string_view csv, std::string_view version) {
     OSORA_TRY(auto const time, column_of(table, kTime));
     Sweep sweep;
     std::set<std::string> others;
+    std::set<std::vector<std::string>> seen;
     for (;;) {
         OSORA_TRY(bool const more, table.next());
         if (!more) break;
+        if (!seen.insert(table.fields()).second) continue;
         SweepKey key;
         auto const named = parse_collective(table.text(collective));
         if (named.has_error()) return table.error(named.error().message);

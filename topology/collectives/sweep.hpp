@@ -32,8 +32,9 @@ struct Sweep {
 
 /// CSV with a header, columns in any order, others ignored: `collective` or `op`, `ranks` or
 /// `gpus`, `size_bytes` or `bytes`, `time_us` or `latency_us`; optionally `nodes` (without it 1),
-/// `dtype`, `gpu`, `nccl_version`. `version` not empty: only its rows. invalid_input names line
-/// and column; not_found: no rows, or none of that version.
+/// `dtype`, `gpu`, `nccl_version`. `version` not empty: only its rows. A row that is equal to an
+/// earlier one in all columns is the same measurement and is left out. invalid_input names line and
+/// column; not_found: no rows, or none of that version.
 [[nodiscard]] Result<Sweep> parse_sweep(std::string_view csv, std::string_view version = {});
 
 }  // namespace osora::topology

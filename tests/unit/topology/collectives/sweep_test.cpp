@@ -1,6 +1,7 @@
 // Sweeps of nccl-tests and their comparison: known changes among measurements that scatter.
 #include "topology/collectives/sweep_compare.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -28,6 +29,14 @@ TEST(ParseSweep, TakesBothNamesOfAColumn) {
     SweepKey const expected{"l40s", Collective::all_gather, "half", {4, 1}};
     EXPECT_EQ(perf->curves.at(expected).at(512), (Repeats{8.5}));
     EXPECT_EQ(perf->versions, (std::set<std::string>{"2.29.2"}));
+}
+
+TEST(ParseSweep, ARowThatIsWrittenTwiceIsOneMeasurement) {
+    auto const sweep = parse_sweep(
+        "op,gpus,bytes,time_us,sweep\nall_reduce,8,1024,30,a\nall_reduce,8,1024,30,a\n"
+        "all_reduce,8,1024,30,b\nall_reduce,8,1024,31,b\n");
+    ASSERT_TRUE(sweep.has_value()) << sweep.error().message;
+    EXPECT_EQ(sweep->curves.begin()->second.at(1024), (Repeats{30, 30, 31}));
 }
 
 TEST(ParseSweep, SaysWhatIsWrong) {
@@ -87,6 +96,33 @@ TEST(CompareSweeps, TwoSweepsOfOneVersionDoNotDiffer) {
             EXPECT_EQ(found.paired, 6u * 21);
             EXPECT_TRUE(found.changes.empty()) << "seed " << seed;
         }
+    }
+}
+
+TEST(CompareSweeps, ASweepThatIsWrittenTwiceSaysNoMoreThanOnce) {
+    for (unsigned seed = 1; seed <= 10; ++seed) {
+        SweepMachine machine(seed, 0.05);
+        Sweep made;
+        for (int const ranks : {2, 4, 8})
+            machine.measure(made, key_of(Collective::all_reduce, ranks), 2,
+                            [](std::int64_t) { return 1.0; });
+        std::string const header = "gpu,op,dtype,gpus,bytes,time_us\n";
+        std::string rows[2];
+        for (auto const& [key, sizes] : made.curves)
+            for (auto const& [bytes, repeats] : sizes)
+                for (std::size_t i = 0; i < 2; ++i)
+                    rows[i] += fmt::format("{},all_reduce,{},{},{},{:.2f}\n", key.gpu, key.dtype,
+                                           key.shape.ranks, bytes, repeats[i]);
+        auto const compared = [&](std::string const& before) {
+            return compare_sweeps(parse_sweep(header + before).value(),
+                                  parse_sweep(header + rows[1]).value(), 0.1);
+        };
+        auto const once = compared(rows[0]), twice = compared(rows[0] + rows[0]);
+        EXPECT_EQ(twice.spread, once.spread);
+        EXPECT_EQ(twice.changes.size(), once.changes.size()) << "seed " << seed;
+        // Half of the rows again: these have no repeats either.
+        auto const some = compared(rows[0] + rows[0].substr(0, rows[0].find("h100", 900)));
+        EXPECT_EQ(some.spread, once.spread);
     }
 }
 
