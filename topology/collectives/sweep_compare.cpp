@@ -1,86 +1,43 @@
 #include "topology/collectives/sweep_compare.hpp"
 
 #include "base/robust.hpp"
+#include "topology/collectives/sweep_scatter.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
+#include <numbers>
 #include <utility>
 #include <vector>
 
 namespace osora::topology {
 namespace {
 
-/// Sizes whose spreads differ: latency, in between, bandwidth.
-constexpr std::array<std::int64_t, 2> kClassBytes{64 << 10, 1 << 20};
-/// Evidence for a change: the mean over neighbouring sizes, in standard errors.
-constexpr double kStandardErrors = 3;
-/// Of the log ratios of neighbouring sizes: what disturbs one often lasts for the next.
-constexpr double kCorrelation = 0.3;
+/// Sizes are called changed so that at most this share of them is wrong.
+constexpr double kFalseShare = 0.05;
+/// As many independent tests is a size: slower or faster, in windows most of which say the same.
+constexpr std::size_t kTests = 3;
 constexpr std::size_t kWindowMax = 8;  // sizes
-/// Of absolute deviations: heavy tails count, as those of small all_to_alls have.
-constexpr double kTailShare = 0.9, kTailDeviations = 1.645;
+/// Within a window a size counts by at most this much: one wrong measurement is no range.
+constexpr double kDeviationsMax = 3;
+/// A size that moved alone: single measurements have tails like Student's t of 3.
+constexpr double kDeviationsAlone = 7;
+/// Least correlation of neighbours in a window: what disturbs one often lasts for the next.
+constexpr double kCorrelationMin = 0.2;
 
-std::size_t class_of(std::int64_t bytes) {
-    std::size_t index = 0;
-    while (index < kClassBytes.size() && bytes >= kClassBytes[index]) ++index;
-    return index;
+/// Of the median of so many measurements, relative to that of one.
+double median_variance(std::size_t count) {
+    auto const n = static_cast<double>(count);
+    return count < 3 ? 1 / n : std::numbers::pi / 2 / n;
 }
 
-/// Measurements that scatter alike: one collective on as many ranks, sizes of one class.
-struct Kind {
-    Collective collective;
-    int ranks;
-    std::size_t size_class;
-    friend auto operator<=>(Kind const&, Kind const&) = default;
-};
-Kind kind_of(SweepKey const& key, std::int64_t bytes) {
-    return {key.collective, key.shape.ranks, class_of(bytes)};
+/// Relative standard error of a median, as far as its few repeats show it.
+double disagreement(Repeats const& repeats) {
+    if (repeats.size() < 2) return 0;
+    auto const [middle, mad] = median_and_mad(repeats);
+    double const one = mad * (repeats.size() == 2 ? std::numbers::sqrt2 : kMadToDeviation);
+    return one / middle * std::sqrt(median_variance(repeats.size()));
 }
-
-/// Relative standard deviation of one measurement.
-class SpreadEstimate {
-public:
-    void add(Sweep const& sweep) {
-        for (auto const& [key, sizes] : sweep.curves)
-            for (auto const& [bytes, repeats] : sizes) add(kind_of(key, bytes), repeats);
-    }
-    /// Of a curve of log ratios: what is left of each after the line between its neighbours.
-    void add(CurveChange const& curve) {
-        auto const& sizes = curve.sizes;
-        auto const log_ratio = [&](std::size_t i) { return std::log(sizes[i].ratio()); };
-        for (std::size_t i = 1; i + 1 < sizes.size(); ++i) {
-            double const left = log_ratio(i) - (log_ratio(i - 1) + log_ratio(i + 1)) / 2;
-            // Its variance is 3/2 of a ratio's, which is twice a measurement's.
-            scatter_[kind_of(curve.key, sizes[i].size_bytes)].push_back(std::abs(left) /
-                                                                        std::sqrt(3.0));
-        }
-    }
-    /// 0 where nothing shows it.
-    [[nodiscard]] double of(Kind const& kind) const {
-        auto const& from = repeats_.contains(kind) ? repeats_ : scatter_;
-        auto const found = from.find(kind);
-        if (found == from.end()) return 0;
-        std::vector<double> values = found->second;
-        std::ranges::sort(values);
-        auto const tail = static_cast<std::size_t>(kTailShare * static_cast<double>(values.size()));
-        return std::max(kMadToDeviation * median(values), values.at(tail) / kTailDeviations);
-    }
-
-private:
-    void add(Kind const& kind, Repeats const& repeats) {
-        if (repeats.size() < 2) return;
-        double const middle = median(repeats);
-        auto const count = static_cast<double>(repeats.size());
-        // Deviations from a median of few are smaller than those from the truth.
-        double const grown = std::sqrt(count / (count - 1));
-        for (double const each : repeats)
-            repeats_[kind].push_back(grown * std::abs(each / middle - 1));
-    }
-
-    std::map<Kind, std::vector<double>> repeats_, scatter_;
-};
 
 CurveChange paired(SweepKey const& key, std::map<std::int64_t, Repeats> const& before,
                    std::map<std::int64_t, Repeats> const& after) {
@@ -90,8 +47,9 @@ CurveChange paired(SweepKey const& key, std::map<std::int64_t, Repeats> const& b
         if (found == after.end()) continue;
         SizeChange change{bytes, median(repeats), median(found->second)};
         // Of one measurement each, until the spread of one is known.
-        change.spread = std::sqrt(1.0 / static_cast<double>(repeats.size()) +
-                                  1.0 / static_cast<double>(found->second.size()));
+        change.spread =
+            std::sqrt(median_variance(repeats.size()) + median_variance(found->second.size()));
+        change.disagreement = std::hypot(disagreement(repeats), disagreement(found->second));
         curve.sizes.push_back(change);
     }
     return curve;
@@ -102,41 +60,77 @@ double moved(SizeChange const& each, double sign) {
     return sign * std::log(each.ratio());
 }
 
-/// Whether sizes [first, last] moved together by more than chance: their mean, weighted by the
-/// inverse of each variance.
-bool significant(std::vector<SizeChange> const& sizes, std::size_t first, std::size_t last,
-                 double sign) {
-    double weights = 0, sum = 0;
-    for (std::size_t i = first; i <= last; ++i) {
-        double const variance = sizes[i].spread * sizes[i].spread;
-        if (variance == 0) return true;
-        weights += 1 / variance;
-        sum += moved(sizes[i], sign) / variance;
-    }
-    auto const more = static_cast<double>(last - first);
-    return sum / weights >= kStandardErrors * std::sqrt((1 + kCorrelation * more) / weights);
+/// Chance that a normal value is this large.
+double normal_tail(double deviations) {
+    return std::erfc(deviations / std::numbers::sqrt2) / 2;
 }
 
-/// Whether some range of neighbours that moved by half of `limit` and contains `at` did.
-bool supported(std::vector<SizeChange> const& sizes, std::size_t at, double sign, double limit) {
+/// Of the sum of so many neighbours with a variance of 1 each, of which each has the share
+/// `correlation` of the one before.
+double variance_of_sum(std::size_t count, double correlation) {
+    double variance = static_cast<double>(count), power = 1;
+    for (std::size_t lag = 1; lag < count; ++lag) {
+        power *= correlation;
+        variance += 2 * static_cast<double>(count - lag) * power;
+    }
+    return variance;
+}
+
+/// The chance that sizes around `at` move like this though nothing changed: the least over windows
+/// that contain it and in which each size moved by half of `limit`.
+double chance_of(std::vector<SizeChange> const& sizes, std::size_t at, double sign, double limit,
+                 double correlation) {
+    double least = 1;
     for (std::size_t first = at; moved(sizes[first], sign) >= limit / 2; --first) {
-        for (std::size_t last = at; last < sizes.size() && last - first < kWindowMax; ++last) {
-            if (moved(sizes[last], sign) < limit / 2) break;
-            if (significant(sizes, first, last, sign)) return true;
+        double sum = 0;
+        for (std::size_t last = first; last < sizes.size() && last - first < kWindowMax; ++last) {
+            double const by = moved(sizes[last], sign);
+            if (by < limit / 2) break;
+            double const deviations = by / sizes[last].spread;
+            sum += std::min(deviations, kDeviationsMax);
+            if (last < at) continue;
+            std::size_t const count = last - first + 1;
+            double const together = sum / std::sqrt(variance_of_sum(count, correlation));
+            if (count > 1) least = std::min(least, normal_tail(together));
+            if (count == 1 && deviations >= kDeviationsAlone) least = normal_tail(deviations);
         }
-        if (first == 0) break;
+        if (first == 0 || at - first + 1 == kWindowMax) break;
     }
-    return false;
+    return least;
 }
 
-void judge(CurveChange& curve, double limit) {
-    auto& sizes = curve.sizes;
-    for (auto const& [change, sign] : {std::pair{Change::slower, 1.0}, {Change::faster, -1.0}}) {
+struct Candidate {
+    SizeChange* size;
+    Change change;
+    double p;
+};
+
+/// Marks those that Benjamini and Hochberg take of so many tests.
+void mark(std::vector<Candidate>& candidates, std::size_t tests) {
+    std::ranges::sort(candidates, {}, &Candidate::p);
+    std::size_t taken = 0;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+        double const wrong = candidates[i].p * static_cast<double>(tests);
+        if (wrong <= kFalseShare * static_cast<double>(i + 1)) taken = i + 1;
+    }
+    for (std::size_t i = 0; i < taken; ++i) candidates[i].size->change = candidates[i].change;
+}
+
+void judge(std::vector<CurveChange>& curves, double limit, double correlation) {
+    double const alike = std::max(kCorrelationMin, correlation);
+    std::vector<Candidate> candidates;
+    std::size_t tests = 0;
+    for (CurveChange& curve : curves) {
+        auto& sizes = curve.sizes;
+        tests += kTests * sizes.size();
         for (std::size_t i = 0; i < sizes.size(); ++i) {
-            if (moved(sizes[i], sign) >= limit && supported(sizes, i, sign, limit))
-                sizes[i].change = change;
+            double const sign = moved(sizes[i], 1) > 0 ? 1 : -1;
+            if (moved(sizes[i], sign) < limit) continue;
+            candidates.push_back({&sizes[i], sign > 0 ? Change::slower : Change::faster,
+                                  chance_of(sizes, i, sign, limit, alike)});
         }
     }
+    mark(candidates, tests);
 }
 
 void add_ranges(CurveChange const& curve, std::vector<RangeChange>& ranges) {
@@ -171,30 +165,26 @@ std::size_t sizes_in(Sweep const& sweep) {
 
 SweepComparison compare_sweeps(Sweep const& before, Sweep const& after, double over) {
     SweepComparison comparison;
-    SpreadEstimate estimate;
-    estimate.add(before);
-    estimate.add(after);
     for (auto const& [key, sizes] : before.curves) {
         auto const found = after.curves.find(key);
         if (found == after.curves.end()) continue;
         auto curve = paired(key, sizes, found->second);
         if (curve.sizes.empty()) continue;
-        estimate.add(curve);
         comparison.paired += curve.sizes.size();
         comparison.curves.push_back(std::move(curve));
     }
     comparison.only_before = sizes_in(before) - comparison.paired;
     comparison.only_after = sizes_in(after) - comparison.paired;
+    SweepScatter const scatter(before, after, comparison.curves);
     std::vector<double> all;
     for (CurveChange& curve : comparison.curves) {
         for (SizeChange& each : curve.sizes) {
-            double const of_one = estimate.of(kind_of(curve.key, each.size_bytes));
-            each.spread *= of_one;
-            all.push_back(of_one);
+            all.push_back(scatter.of(curve.key, each.size_bytes));
+            each.spread = std::max(each.spread * all.back(), each.disagreement);
         }
-        judge(curve, std::log1p(over));
-        add_ranges(curve, comparison.changes);
     }
+    judge(comparison.curves, std::log1p(over), scatter.correlation());
+    for (CurveChange const& curve : comparison.curves) add_ranges(curve, comparison.changes);
     if (!all.empty()) comparison.spread = median(all);
     std::ranges::stable_sort(comparison.changes, [](auto const& a, auto const& b) {
         if (a.change != b.change) return a.change == Change::slower;

@@ -12,6 +12,7 @@ struct SizeChange {
     std::int64_t size_bytes = 0;
     double before_us = 0, after_us = 0;  // medians of the repeats
     double spread = 0;                   // relative standard error of after / before
+    double disagreement = 0;             // of it, what its own repeats show
     Change change = Change::none;
     [[nodiscard]] double ratio() const { return after_us / before_us; }
 };
@@ -40,10 +41,10 @@ struct SweepComparison {
 };
 
 /// A size counts as slower where after / before is 1 + `over` or more (faster: 1 / (1 + over) or
-/// less) and a range of up to eight neighbouring sizes that contains it, each moved by half of
-/// that or more, moved by three standard errors in the mean. The scatter of a measurement is that
-/// of its collective, number of ranks and class of sizes: from the repeats of both sweeps, or,
-/// where there are none, from how the ratio scatters between neighbouring sizes.
+/// less) and a range of two to eight neighbouring sizes that contains it, each moved by half of
+/// that or more, moved by more than chance, or it alone by seven standard errors. Chance: over all
+/// sizes of the sweeps (Benjamini and Hochberg, 5 %), with the correlation of neighbouring sizes
+/// that the ratios show. The scatter of a measurement: see SweepScatter.
 [[nodiscard]] SweepComparison compare_sweeps(Sweep const& before, Sweep const& after, double over);
 
 }  // namespace osora::topology
