@@ -101,8 +101,9 @@ Result<void> add_graph(CsvTable const& table, NcclGroup& group) {
         return table.error(fmt::format("graph '{:.40}' is not known; nearest: {}", name,
                                        nearest ? *nearest : "ring, tree, nvls"));
     }
-    if (*slot) return table.error(fmt::format("graph '{}' is listed twice", name));
     OSORA_TRY(NcclGraph const graph, graph_in(table));
+    if (*slot && **slot != graph)
+        return table.error(fmt::format("graph '{}' is listed twice, with other values", name));
     if (graph.channels > 0) *slot = graph;
     return {};
 }

@@ -28,6 +28,7 @@ struct NcclGraph {
     NcclPath intra = NcclPath::loc, inter = NcclPath::loc;
     bool same_channels = false;
     double inter_latency_us = 0;  // of the NIC; InfiniBand and sockets report 0
+    friend bool operator==(NcclGraph const&, NcclGraph const&) = default;
 };
 
 /// A communicator in the model.

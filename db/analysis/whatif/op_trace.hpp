@@ -53,6 +53,7 @@ struct TraceOp {
     double start_s = 0;
     double duration_s = 0;  // at least 0; for communication, if recorded without the wait, see
                             // above
+    friend bool operator==(TraceOp const&, TraceOp const&) = default;
 };
 
 struct OpTrace {

@@ -34,7 +34,7 @@ std::vector<Ops> split_by(Ops ops, Part part) {
     return groups;
 }
 
-/// The ops of each dp rank in a step; nullopt if they differ, or if an op occurs twice.
+/// The ops of each dp rank in a step; nullopt if they differ, or if an op occurs with two times.
 std::optional<Pattern> pattern_of(Ops step, int dp_size) {
     auto const ranks = split_by(step, [](TraceOp const& op) { return op.dp_rank; });
     if (ranks.size() != static_cast<std::size_t>(dp_size)) return std::nullopt;
@@ -92,8 +92,12 @@ void fill(StepOps& into, std::vector<Ops> const& steps) {
 
 Result<StepOps> collect_steps(OpTrace trace) {
     std::ranges::sort(trace.ops, {}, [](TraceOp const& op) {
-        return std::tuple(op.step, op.dp_rank, op.stage, op.kind, op.seq_id);
+        return std::tuple(op.step, op.dp_rank, op.stage, op.kind, op.seq_id, op.model_chunk,
+                          op.start_s, op.duration_s);
     });
+    // A row that is written twice is one op; two different ones leave out the step.
+    auto const repeated = std::ranges::unique(trace.ops);
+    trace.ops.erase(repeated.begin(), repeated.end());
     StepOps found;
     for (TraceOp const& op : trace.ops) {
         found.dp_size = std::max(found.dp_size, op.dp_rank + 1);

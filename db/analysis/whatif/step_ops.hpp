@@ -27,7 +27,7 @@ struct StepOps {
     int dp_size = 1, pp_size = 1;  // as in the trace
     /// [slot][step][dp rank], contiguous.
     std::vector<double> start_s, duration_s;
-    std::vector<std::int64_t> steps_left_out;  // other ops than most steps, or duplicate ops
+    std::vector<std::int64_t> steps_left_out;  // other ops than most steps, or an op with two times
 
     /// Steps times dp ranks: the stride between slots.
     [[nodiscard]] std::size_t lanes() const {
@@ -35,8 +35,9 @@ struct StepOps {
     }
 };
 
-/// The pattern is the set of ops that most steps have on all dp ranks. invalid_input: no step has
-/// the same ops on all of them, or a stage has no compute.
+/// The pattern is the set of ops that most steps have on all dp ranks. The same row again is one
+/// op, an op with two times leaves out its step. invalid_input: no step has the same ops on all of
+/// them, or a stage has no compute.
 [[nodiscard]] Result<StepOps> collect_steps(OpTrace trace);
 
 }  // namespace osora::db::whatif

@@ -189,7 +189,7 @@ TEST(NcclGraphs, ErrorsNameTheLineAndTheColumn) {
         {"x,0,8,1,2,80,tree,4,12,20,20,NVL,PIX,1,24\n", "line 3: nNodes = 0"},
         {"x,9,8,1,2,80,tree,4,12,20,20,NVL,PIX,1,24\n", "line 3: 9 nodes for 8 ranks"},
         {"x,1,8,1,2,80,rnig,4,12,20,20,NVL,PIX,1,24\n", "nearest: ring"},
-        {"x,1,8,1,2,80,ring,4,12,20,20,NVL,PIX,1,24\n", "is listed twice"},
+        {"x,1,8,1,2,80,ring,4,12,20,21,NVL,PIX,1,24\n", "line 3: graph 'ring' is listed twice"},
         {"x,1,8,1,2,80,tree,4,12,nan,20,NVL,PIX,1,24\n", "bwIntra_GBps"},
         {"x,1,8,1,2,80,tree,4,12,-1,20,NVL,PIX,1,24\n", "bwIntra_GBps"},
         {"x,1,8,1,2,80,tree,4,12,20,1e999,NVL,PIX,1,24\n", "bwInter_GBps"},
@@ -202,6 +202,9 @@ TEST(NcclGraphs, ErrorsNameTheLineAndTheColumn) {
         ASSERT_TRUE(parsed.has_error()) << row;
         EXPECT_THAT(parsed.error().message, HasSubstr(why));
     }
+    auto const twice = parse_nccl_graphs(header + good + good);
+    ASSERT_TRUE(twice.has_value()) << twice.error().message;
+    EXPECT_EQ(twice->size(), 1u);
     EXPECT_THAT(parse_nccl_graphs("").error().message, HasSubstr("empty"));
     EXPECT_THAT(parse_nccl_graphs("topo,nNodes\n").error().message, HasSubstr("no column"));
 }

@@ -90,6 +90,25 @@ TEST(BadTrace, AStepThatLacksAnOpIsLeftOutAndCounted) {
     }
 }
 
+TEST(BadTrace, ARowThatIsWrittenTwiceIsOneOp) {
+    PipelineShape const shape{2, 2, 1, 2, false};
+    auto const good = csv_of(plain_steps(shape, 4));
+    auto const once = what_if(good, job_shape_of(shape)).value();
+    std::string const rows = good.substr(good.find('\n') + 1);
+    std::string const some = rows.substr(0, rows.find('\n', rows.size() / 2) + 1);
+    for (auto const& again : {rows, some}) {
+        auto const found = what_if(good + again, job_shape_of(shape));
+        ASSERT_TRUE(found.has_value()) << found.error().message;
+        EXPECT_EQ(found->steps.size(), once.steps.size());
+        EXPECT_TRUE(found->steps_left_out.empty());
+        EXPECT_EQ(found->slowdown, once.slowdown);
+    }
+    // The same op with another time: which of them is true is not known.
+    std::string const first = rows.substr(0, rows.rfind(',', rows.find('\n')) + 1);
+    auto const found = what_if(good + first + "7\n", job_shape_of(shape)).value();
+    EXPECT_EQ(found.steps_left_out, std::vector<std::int64_t>{10});
+}
+
 TEST(BadTrace, NegativeTimes) {
     PipelineShape const shape{1, 2, 1, 2, false};
     std::string good = csv_of(plain_steps(shape, 3));
