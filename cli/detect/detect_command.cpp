@@ -208,8 +208,10 @@ CommandSpec detect_command() {
             "network and its reading of storage; names nodes whose newest level is lower than it "
             "was. However many nodes there are, a healthy history names one in 5 of 100 cases at "
             "most.\n\n"
+            "With --csv only a level of three values or more is a regression: newest values that "
+            "are slow are called suspect, and do not change the exit code.\n\n"
             "Exit code 1 when a regression is confirmed or a node became slower, 3 when a "
-            "regression is suspected or there are fewer than 6 values.",
+            "regression of a series of runs is suspected or there are fewer than 6 values.",
         .example =
             "osora detect stdit3-stage1\n"
             "osora detect --nodes\n"

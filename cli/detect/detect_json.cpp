@@ -103,8 +103,11 @@ json::object detect_json(CsvDetection const& detection) {
                                        {"mozilla", has_near(detection.mozilla, point.index)}};
         points.push_back(std::move(object));
     }
+    GateDecision newest = detection.newest;
+    newest.value = newest_state(detection);
     return {{"change_points", std::move(points)},
             {"below_min_effect", small_array(answer)},
+            {"newest", newest_object(newest)},
             {"detector", detection.method},
             {"count", detection.values.size()},
             {"state", to_json(detection.verdict.value)},

@@ -21,6 +21,9 @@ struct CsvDetection {
     db::analysis::changepoint::GateDecision newest;
     std::vector<int> otava, mozilla;  // what the reference detectors find, for comparison
 };
+/// Of the newest value. Only levels decide for a file, whose values are not runs and their repeats:
+/// two slow values in a row are suspect, and confirmed only where the level is slow.
+[[nodiscard]] db::analysis::changepoint::GateState newest_state(CsvDetection const& detection);
 [[nodiscard]] std::string detect_text(CsvDetection const& detection);
 [[nodiscard]] protocol::json::object detect_json(CsvDetection const& detection);
 

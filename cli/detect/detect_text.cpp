@@ -103,6 +103,12 @@ std::string state_text(Detection const& detection) {
 
 }  // namespace
 
+GateState newest_state(CsvDetection const& detection) {
+    bool const confirmed = detection.newest.value == GateState::confirmed;
+    bool const regressed = detection.verdict.value == SeriesState::regressed;
+    return confirmed && !regressed ? GateState::suspect : detection.newest.value;
+}
+
 std::string detect_text(CsvDetection const& detection) {
     auto const& [method, direction, values, answer, verdict, newest, otava, mozilla] = detection;
     LevelWords const words{.places = "index",
@@ -114,9 +120,11 @@ std::string detect_text(CsvDetection const& detection) {
     if (verdict.value == SeriesState::undecided) return text;
     text += levels_text(values, answer, words);
     if (is_news(newest)) {
-        text += labelled("newest",
-                         fmt::format("{}: {}", boost::describe::enum_to_string(newest.value, ""),
-                                     newest.reason));
+        bool const regressed = verdict.value == SeriesState::regressed;
+        text += labelled(
+            "newest",
+            fmt::format("{}: {}{}", boost::describe::enum_to_string(newest_state(detection), ""),
+                        newest.reason, regressed ? "" : "; only a level of 3 values decides"));
     }
     auto const indices = [](std::vector<int> const& found) {
         return found.empty() ? "none" : fmt::format("{}", fmt::join(found, ", "));

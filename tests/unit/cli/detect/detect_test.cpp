@@ -51,6 +51,33 @@ Detection only(std::vector<double> const& factors) {
     return series.groups.at(0);
 }
 
+CsvDetection of_file(std::vector<double> values) {
+    CsvDetection found{"robust", {}, std::move(values), {}, {}, {}, {}, {}};
+    found.answer = changepoint::robust_change_points(found.values, {});
+    found.verdict = changepoint::series_verdict(found.values, found.answer, found.direction, {});
+    auto const& points = found.answer.points;
+    found.newest =
+        changepoint::gate_newest(found.values, points.empty() ? 0 : points.back().index, {});
+    return found;
+}
+
+TEST(DetectFile, OnlyALevelConfirms) {
+    std::vector<double> values;
+    for (int i = 0; i < 18; ++i) values.push_back(7 + 0.02 * (i * 7 % 5));
+    values.insert(values.end(), {14.1, 14.2});
+    auto const two = of_file(values);
+    ASSERT_EQ(two.verdict.value, SeriesState::steady);
+    EXPECT_THAT(detect_text(two), testing::StartsWith("no change"));
+    EXPECT_THAT(detect_text(two), HasSubstr("newest   suspect: 10"));
+    EXPECT_THAT(detect_text(two), Not(HasSubstr("confirmed")));
+    EXPECT_EQ(detect_json(two).at("newest").at("state"), "suspect");
+    EXPECT_EQ(detect_json(two).at("state"), "steady");
+    values.push_back(14.15);
+    auto const three = of_file(values);
+    EXPECT_EQ(three.verdict.value, SeriesState::regressed);
+    EXPECT_EQ(detect_json(three).at("newest").at("state"), "confirmed");
+}
+
 TEST(DetectRuns, ARegressionNamesTheRunsToCompare) {
     auto const detection = only(repeated(10, 1, {1.1, 1.1, 1.1, 1.1}));
     EXPECT_EQ(detection.verdict.value, SeriesState::regressed);
