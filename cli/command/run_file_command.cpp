@@ -1,6 +1,8 @@
 // Rows and text.
 #include "cli/command/run_file_command.hpp"
 
+#include "base/text/printable.hpp"
+
 #include <fmt/format.h>
 
 namespace osora::cli {
@@ -60,7 +62,7 @@ plan::ConfigRequest config_request(Context const& context, Arguments const& argu
 std::string problem_list(std::vector<plan::ConfigProblem> const& problems) {
     if (problems.empty()) return "";
     std::string text;
-    for (auto const& each : problems) text += plan::to_text(each) + "\n";
+    for (auto const& each : problems) text += printable(plan::to_text(each), "\n\t") + "\n";
     return text + fmt::format("{} error{}\n", problems.size(), problems.size() == 1 ? "" : "s");
 }
 

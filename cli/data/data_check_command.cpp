@@ -1,6 +1,7 @@
 // osora data check: finds damaged clips with osora-clips, and lists them.
 #include "base/files/files.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
 #include "cli/command/print.hpp"
@@ -54,8 +55,8 @@ std::string check_text(protocol::ClipCheck const& check, std::string const& quar
                                    check.checked, what);
     for (std::size_t i = 0; i < std::min(kShownMax, check.damaged.size()); ++i) {
         auto const& clip = check.damaged[i];
-        text += fmt::format("  line {:<5} {}\n    {}: {}\n", clip.line, clip.path, clip.kind,
-                            clip.reason);
+        text += fmt::format("  line {:<5} {}\n    {}: {}\n", clip.line, printable(clip.path),
+                            printable(clip.kind), printable(clip.reason));
     }
     if (check.damaged.size() > kShownMax) {
         text += fmt::format("  and {} more{}\n", check.damaged.size() - kShownMax,
@@ -65,7 +66,7 @@ std::string check_text(protocol::ClipCheck const& check, std::string const& quar
         text +=
             "sizes of the list: correct them, or leave them out: [data] columns = { height = "
             "\"\", width = \"\" }, --columns height= --columns width=\n";
-    if (!quarantine.empty()) text += fmt::format("list  {}\n", quarantine);
+    if (!quarantine.empty()) text += fmt::format("list  {}\n", printable(quarantine));
     return text;
 }
 

@@ -1,6 +1,7 @@
 // osora data index: reads the headers of all clips with osora-clips, once.
 #include "cli/command/commands.hpp"
 
+#include "base/text/printable.hpp"
 #include "base/text/text.hpp"
 #include "base/text/units.hpp"
 #include "cli/command/exit_code.hpp"
@@ -82,8 +83,8 @@ std::string failures_text(protocol::ClipIndex const& index) {
     std::string text = fmt::format("{} could not be read\n", counted(failures, "row"));
     for (std::size_t i = 0; i < std::min(kFailuresShown, index.failures.size()); ++i) {
         auto const& clip = index.failures[i];
-        text += fmt::format("  line {:<5} {}\n    {}: {}\n", clip.line, clip.path, clip.kind,
-                            clip.reason);
+        text += fmt::format("  line {:<5} {}\n    {}: {}\n", clip.line, printable(clip.path),
+                            printable(clip.kind), printable(clip.reason));
     }
     if (index.failures.size() > kFailuresShown)
         text += fmt::format("  and {} more; --json lists all\n",
@@ -109,11 +110,12 @@ std::string index_text(protocol::ClipIndex const& index) {
         text += fmt::format("{} of the index dropped, the clips read again\n",
                             counted(index.damaged_lines, "damaged line"));
     text += advice_text(index) + failures_text(index);
-    text += fmt::format("index  {}\n", index.index);
+    text += fmt::format("index  {}\n", printable(index.index));
     if (!index.out.empty()) {
         std::int64_t cells = 0;
         for (auto const& [column, count] : index.filled) cells += count;
-        text += fmt::format("list   {} ({} filled)\n", index.out, counted(cells, "cell"));
+        text +=
+            fmt::format("list   {} ({} filled)\n", printable(index.out), counted(cells, "cell"));
     }
     return text;
 }

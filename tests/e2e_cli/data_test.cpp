@@ -34,6 +34,16 @@ protected:
     }
 };
 
+TEST_F(Data, NamesOfClipsCannotControlTheTerminal) {
+    write("names.csv", "path\n\"a\x1b[8mhidden\x1b[0m.mp4\"\n\"evil.mp4\r6 clips are fine\"\n");
+    for (std::string const command : {"check", "index"}) {
+        auto const ended = osora({"data", command, "--manifest", "names.csv"});
+        EXPECT_EQ(ended.code, 1) << ended.err;
+        EXPECT_THAT(ended.out, HasSubstr("a?[8mhidden?[0m.mp4"));
+        EXPECT_THAT(ended.out, HasSubstr("evil.mp4?6 clips are fine"));
+    }
+}
+
 TEST_F(Data, BenchPrintsTheSameHashWithAnyWorkers) {
     std::vector<std::string> const words{"data",     "bench", "--manifest", "one.csv",
                                          "--frames", "4",     "--size",     "48x32"};

@@ -50,6 +50,7 @@ TEST_F(Cli, NothingThatARankPrintsMovesTheCursor) {
              {"validate",
               "no\xc2\x9b"
               "2J\x1b[2J.toml"},
+             {"validate", "no\x1b[31m.toml"},
              {"status", "no\x1b[2J"}}) {
         auto const ended = osora(command);
         EXPECT_EQ(hidden_in(ended.out), "") << testing::PrintToString(command);
