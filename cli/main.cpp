@@ -58,6 +58,14 @@ int run(Context const& context, std::vector<std::string> const& words) {
     return match.command->run(context, *arguments);
 }
 
+/// The exit code of a command that returned `exit_code`: output that was lost is a failure.
+int after_output(int exit_code) {
+    auto const flushed = flush_output(stdout);
+    if (!flushed.has_error()) return exit_code;
+    fail(kExitBad, "stdout: " + flushed.error().message);
+    return exit_code == kExitOk ? kExitBad : exit_code;
+}
+
 Context context_of_process() {
     Context context;
     context.environment = current_environment();
@@ -74,7 +82,8 @@ Context context_of_process() {
 
 int main(int argc, char** argv) {
     try {
-        return osora::cli::run(osora::cli::context_of_process(), {argv + 1, argv + argc});
+        return osora::cli::after_output(
+            osora::cli::run(osora::cli::context_of_process(), {argv + 1, argv + argc}));
     } catch (std::exception const& error) {
         return osora::cli::fail(osora::kExitInternal,
                                 std::string("internal error: ") + error.what());

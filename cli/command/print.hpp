@@ -1,6 +1,8 @@
 // Output of the commands for people; names, reasons and log lines in it come from outside.
 #pragma once
 
+#include "base/result.hpp"
+
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -20,5 +22,9 @@ template <class... Values>
 void print(fmt::format_string<Values...> format, Values&&... values) {
     print_text(stdout, fmt::format(format, std::forward<Values>(values)...));
 }
+
+/// Writes what is buffered. Errors: io if that, or an earlier write, failed ("no space left"); a
+/// pipe whose reader has gone is none.
+[[nodiscard]] Result<void> flush_output(std::FILE* stream);
 
 }  // namespace osora::cli

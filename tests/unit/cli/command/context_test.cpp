@@ -1,8 +1,16 @@
 #include "cli/command/context.hpp"
 
+#include "cli/command/print.hpp"
 #include "cli/run/facts.hpp"
 
 #include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <memory>
 
 namespace osora::cli {
 namespace {
@@ -22,6 +30,35 @@ TEST(Context, SettingsOfSiteAndUser) {
     EXPECT_EQ(user_file({"HOME=/h"}), "/h/.config/osora/config.toml");
     EXPECT_EQ(user_file({"HOME=/h", "XDG_CONFIG_HOME=/c"}), "/c/osora/config.toml");
     EXPECT_EQ(user_file({}), "");
+}
+
+struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+TEST(Output, AFullDiskIsAnError) {
+    File const full(std::fopen("/dev/full", "w"));
+    if (full == nullptr) GTEST_SKIP() << "no /dev/full";
+    EXPECT_TRUE(flush_output(full.get()).has_value());  // nothing was written
+    print_text(full.get(), "some text");
+    auto const flushed = flush_output(full.get());
+    ASSERT_TRUE(flushed.has_error());
+    EXPECT_EQ(flushed.error().message, "No space left on device");
+    EXPECT_TRUE(flush_output(full.get()).has_error());  // that output stays lost
+}
+
+TEST(Output, AReaderThatLeftIsNoError) {
+    auto const before = std::signal(SIGPIPE, SIG_IGN);
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe(ends.data()), 0);
+    ::close(ends[0]);
+    File writer(::fdopen(ends[1], "w"));
+    print_text(writer.get(), "some text");
+    EXPECT_TRUE(flush_output(writer.get()).has_value());
+    EXPECT_TRUE(flush_output(writer.get()).has_value());
+    writer.reset();  // while SIGPIPE is ignored
+    std::signal(SIGPIPE, before);
 }
 
 TEST(Facts, ProcessorAndVariables) {
