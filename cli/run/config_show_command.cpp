@@ -10,6 +10,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace osora::cli {
 namespace {
 
@@ -56,10 +59,30 @@ std::string origin_text(plan::Origins const& origins, std::string const& key) {
     return fmt::format("{}:{}", origin.file, origin.line);
 }
 
+/// Whether the problem is a rule between keys, broken by a value that was read from --set.
+bool is_rule_of_set_key(plan::ResolvedConfig const& resolved, plan::ConfigProblem const& problem) {
+    return std::ranges::any_of(resolved.origins, [&](auto const& each) {
+        auto const& [key, origin] = each;
+        return origin.layer == plan::Layer::command_line && !resolved.unread.contains(key) &&
+               (problem.message.starts_with(key + " = ") ||
+                problem.message.starts_with(key + ": "));
+    });
+}
+
+/// What is wrong whatever the run: all problems of a run file; without one only --set options that
+/// cannot be read, because missing keys of the job (a manifest, buckets) are no errors then.
+std::vector<plan::ConfigProblem> errors_of(plan::ResolvedConfig const& resolved, bool has_file) {
+    if (has_file) return resolved.problems;
+    std::vector<plan::ConfigProblem> errors;
+    std::ranges::copy_if(resolved.problems, std::back_inserter(errors), [&](auto const& each) {
+        return each.where.layer == plan::Layer::command_line && !is_rule_of_set_key(resolved, each);
+    });
+    return errors;
+}
+
 int run_config_show(Context const& context, Arguments const& arguments) {
     auto const resolved = plan::load_config(config_request(context, arguments));
-    // Without a run file, missing keys of the job (a manifest, buckets) are not errors.
-    bool const whole = arguments.has("RUN.toml");
+    auto const errors = errors_of(resolved, arguments.has("RUN.toml"));
     auto const settings = settings_of(resolved.config, key_of_state(context));
     if (arguments.has("--json")) {
         protocol::json::object keys;
@@ -77,9 +100,9 @@ int run_config_show(Context const& context, Arguments const& arguments) {
                 cli::print("{}\n", line);
             }
         }
-        if (whole) cli::print(stderr, "{}", problem_list(resolved.problems));
+        cli::print(stderr, "{}", problem_list(errors));
     }
-    return resolved.problems.empty() || !whole ? kExitOk : kExitUsage;
+    return errors.empty() ? kExitOk : kExitUsage;
 }
 
 }  // namespace

@@ -110,6 +110,18 @@ TEST_F(Usage, SettingsOfSiteAndUserAreUsedAndShown) {
     EXPECT_THAT(shown.out, testing::ContainsRegex("train.log_every = 10 +# default"));
 }
 
+TEST_F(Usage, ConfigShowRefusesASetThatCannotBeReadWithoutARunFileToo) {
+    expect({"config", "show", "--set", "trian.steps=50"}, 2,
+           "--set: unknown section [trian]; did you mean [train]?\n1 error\n");
+    expect({"config", "show", "--set", "train.steps=x"}, 2, "expected an integer");
+    expect({"config", "show", "--json", "--set", "trian.steps=50"}, 2, "");
+    for (std::string const set : {"train.steps=50", "run.job=exec"}) {  // exec lacks a command
+        auto const shown = osora({"config", "show", "--set", set});
+        EXPECT_EQ(shown.code, 0) << shown.err;
+        EXPECT_EQ(shown.err, "");
+    }
+}
+
 TEST_F(Usage, InitWritesARunFileThatValidates) {
     EXPECT_EQ(osora({"init", "new.toml"}).code, 0);
     EXPECT_EQ(osora({"validate", "new.toml"}).code, 0);
