@@ -17,8 +17,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -262,13 +265,31 @@ fs::path state_of(fs::path const& run_dir) {
     return runs.filename() == "runs" ? runs.parent_path() : fs::path();
 }
 
+constexpr std::array<std::string_view, 4> kDatabaseSuffixes{"", "-wal", "-shm", "-journal"};
+
+/// FILE.kept-TIME, or with -2, -3 ... after it: a name that neither a database nor its side files
+/// have, because a rename would replace them.
+fs::path free_kept_name(fs::path const& file) {
+    std::string const first =
+        fmt::format("{}.kept-{:%Y%m%dT%H%M%S}", file.string(), fmt::gmtime(std::time(nullptr)));
+    auto const taken = [](std::string const& name) {
+        return std::ranges::any_of(kDatabaseSuffixes, [&](std::string_view suffix) {
+            std::error_code error;
+            return fs::exists(fs::symlink_status(name + std::string(suffix), error));
+        });
+    };
+    std::string name = first;
+    for (int number = 2; taken(name); ++number) name = fmt::format("{}-{}", first, number);
+    return name;
+}
+
 /// Renames the database and its side files; "" when there is none.
 Result<fs::path> move_aside(fs::path const& file) {
     std::error_code error;
     if (!fs::exists(file, error)) return fs::path();
-    fs::path const kept =
-        fmt::format("{}.kept-{:%Y%m%dT%H%M%S}", file.string(), fmt::gmtime(std::time(nullptr)));
-    for (std::string const suffix : {"", "-wal", "-shm", "-journal"}) {
+    auto const kept = free_kept_name(file);
+    for (std::string_view const each : kDatabaseSuffixes) {
+        std::string const suffix(each);
         fs::path const old = file.string() + suffix;
         if (!fs::exists(old, error)) continue;
         fs::rename(old, kept.string() + suffix, error);

@@ -42,10 +42,10 @@ struct IngestReport {
 [[nodiscard]] Result<IngestReport> ingest_run(Store& store, std::filesystem::path const& run_dir,
                                               IngestOptions const& options = {});
 
-/// Moves an unusable history.db aside (history.db.kept-YYYYMMDDThhmmss, with its -wal; never
-/// deleted), makes a new one and fills it from every journal. Returns what it read and, in `kept`,
-/// where the old file is ("" when there was none). Runs whose folders are gone are only in the old
-/// file.
+/// Moves an unusable history.db aside (history.db.kept-YYYYMMDDThhmmss, with -2, -3 ... if that is
+/// taken, and its -wal; never deleted), makes a new one and fills it from every journal. Returns
+/// what it read and, in `kept`, where the old file is ("" when there was none). Runs whose folders
+/// are gone are only in the old file.
 struct Rebuilt {
     IngestReport ingested;
     std::filesystem::path kept;

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <set>
+
 namespace osora::db::test {
 namespace {
 
@@ -135,6 +137,18 @@ TEST_F(Investigations, ARebuildReadsThemAgain) {
     store_.reset();
     ASSERT_TRUE(rebuild(state_.path()).has_value());
     EXPECT_EQ(dump(file()), before);
+}
+
+TEST_F(Investigations, ARebuildReplacesNoDatabaseThatWasKept) {
+    ingest();
+    store_.reset();
+    std::set<std::filesystem::path> kept;
+    for (int i = 0; i < 3; ++i) {  // most likely all within one second
+        auto const rebuilt = rebuild(state_.path());
+        ASSERT_TRUE(rebuilt.has_value());
+        EXPECT_TRUE(kept.insert(rebuilt->kept).second) << rebuilt->kept;
+    }
+    for (auto const& each : kept) EXPECT_TRUE(std::filesystem::exists(each)) << each;
 }
 
 TEST_F(Investigations, TheControllersIngestionReadsThemToo) {
