@@ -150,6 +150,8 @@ std::string raw_number(double value) {
 
 std::string three_digits(double value) {
     if (std::isnan(value)) return "-";
+    constexpr double kGroupedMax = 1e15;  // beyond, all digits say less; std::int64_t ends at 9e18
+    if (!(std::abs(value) < kGroupedMax)) return fmt::format("{:.3g}", value);
     if (std::abs(value) >= 999.5) return format_count(std::llround(value));
     return fmt::format("{:.{}f}", value, decimals_of(value));
 }

@@ -38,6 +38,9 @@ TEST(TextTableTest, RoundsToThreeDigits) {
     EXPECT_EQ(three_digits(412.3), "412");
     EXPECT_EQ(three_digits(12345.6), "12,346");
     EXPECT_EQ(three_digits(NAN), "-");
+    EXPECT_EQ(three_digits(-1e308), "-1e+308");  // outside std::int64_t
+    EXPECT_EQ(three_digits(INFINITY), "inf");
+    EXPECT_EQ(three_digits(-123456789), "-123,456,789");
     EXPECT_EQ(seconds_cell(0.4123, time_unit({0.2, 0.41, NAN})).text, "412");
     EXPECT_EQ(seconds_cell(0.4123, time_unit({7.0, 0.41})).text, "0.41");
     EXPECT_EQ(spread_cell(7.284, 0.003, {}).text, "7.284 ± 0.003");
