@@ -1,4 +1,6 @@
 // osora history: the runs of this state folder, and history.db rebuilt from their journals.
+#include "base/text/printable.hpp"
+#include "base/text/text.hpp"
 #include "cli/command/commands.hpp"
 #include "cli/command/exit_code.hpp"
 #include "cli/command/history_access.hpp"
@@ -17,6 +19,14 @@ namespace {
 
 constexpr int kLimit = 20;
 
+/// For a list without runs.
+Result<std::string> no_run_text(db::Store& store, std::string const& query) {
+    OSORA_TRY(auto const all, db::all_runs(store));
+    if (query.empty() || all.empty()) return render(std::vector<HistoryRow>(), ReportFormat::text);
+    return fmt::format("no run matches {} (of {})\n", printable(query),
+                       counted(static_cast<std::int64_t>(all.size()), "run"));
+}
+
 int list(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error());
@@ -26,9 +36,15 @@ int list(Context const& context, Arguments const& arguments) {
     if (history.has_error()) {
         return fail(history.error());
     }
-    auto const runs =
-        db::list_runs(**history, arguments.value("QUERY").value_or(""), limit->value_or(kLimit));
+    auto const query = arguments.value("QUERY").value_or("");
+    auto const runs = db::list_runs(**history, query, limit->value_or(kLimit));
     if (runs.has_error()) return fail(runs.error());
+    if (runs->empty() && format_of(arguments) == ReportFormat::text) {
+        auto const text = no_run_text(**history, query);
+        if (text.has_error()) return fail(text.error());
+        cli::print("{}", *text);
+        return kExitOk;
+    }
     std::vector<HistoryRow> rows;
     for (auto const& run : *runs) {
         rows.push_back({run, db::analysis::state_of(run.run, liveness_of(run.run))});

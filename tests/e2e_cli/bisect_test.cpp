@@ -122,6 +122,7 @@ TEST_F(Bisect, ScalingSaysFirstWhatItWouldCost) {
     write_run_file(30);
     EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
     auto const runs = osora({"history", "--format", "csv"}).out;
+    EXPECT_EQ(osora({"history", "zzz"}).out, "no run matches zzz (of 1 run)\n");
     auto const plan = osora({"bisect", "--scaling", "demo", "--nodes", "4", "--dry-run"});
     EXPECT_EQ(plan.code, 0) << plan.err;
     EXPECT_THAT(plan.out, HasSubstr("12 trials, each a rehearsal of 25 steps"));
