@@ -83,12 +83,11 @@ int run_data_check(Context const& context, Arguments const& arguments) {
     if (answer.exit_code != kExitOk) return answer.exit_code;
     auto const check = protocol::decode<protocol::ClipCheck>(answer.text);
     if (check.has_error()) return fail(kExitInternal, check.error());
-    cli::print("{}",
-               arguments.has("--json") ? answer.text : check_text(*check, quarantine.value_or("")));
-    if (quarantine) {
-        auto const written = write_file_atomic(*quarantine, quarantine_csv(*check));
-        if (written.has_error()) return fail(kExitBad, written.error());
-    }
+    auto const written =
+        quarantine ? write_file_atomic(*quarantine, quarantine_csv(*check)) : Result<void>();
+    std::string const listed = written.has_error() ? "" : quarantine.value_or("");
+    cli::print("{}", arguments.has("--json") ? answer.text : check_text(*check, listed));
+    if (written.has_error()) return fail(kExitBad, written.error());
     return check->damaged.empty() ? kExitOk : kExitBad;
 }
 

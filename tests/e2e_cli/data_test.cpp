@@ -44,6 +44,15 @@ TEST_F(Data, NamesOfClipsCannotControlTheTerminal) {
     }
 }
 
+TEST_F(Data, CheckNamesNoListThatCouldNotBeWritten) {
+    auto const ended = osora({"data", "check", "--manifest", "one.csv", "--quarantine",
+                              std::string(300, 'x')});  // too long for a name
+    EXPECT_EQ(ended.code, 1);
+    EXPECT_THAT(ended.out, HasSubstr("2 clips are fine"));
+    EXPECT_THAT(ended.out, testing::Not(HasSubstr("list  ")));
+    EXPECT_THAT(ended.err, HasSubstr("File name too long"));
+}
+
 TEST_F(Data, BenchPrintsTheSameHashWithAnyWorkers) {
     std::vector<std::string> const words{"data",     "bench", "--manifest", "one.csv",
                                          "--frames", "4",     "--size",     "48x32"};
