@@ -6,6 +6,7 @@
 #include "cli/command/json_output.hpp"
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
+#include "cli/data/new_file_option.hpp"
 #include "cli/run/runs.hpp"
 #include "plan/config/config_files.hpp"
 #include "plan/config/submitted_run.hpp"
@@ -59,6 +60,9 @@ int run_init(Context const& context, Arguments const& arguments) {
     if (!file) {
         cli::print("{}", *text);
         return kExitOk;
+    }
+    if (auto const place = check_new_file("FILE", *file); place.has_error()) {
+        return fail(kExitUsage, place.error());
     }
     std::error_code ignored;
     if (std::filesystem::exists(*file, ignored) && !arguments.has("--force")) {

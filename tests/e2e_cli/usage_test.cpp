@@ -126,6 +126,7 @@ TEST_F(Usage, InitWritesARunFileThatValidates) {
     EXPECT_EQ(osora({"init", "new.toml"}).code, 0);
     EXPECT_EQ(osora({"validate", "new.toml"}).code, 0);
     expect({"init", "new.toml"}, 2, "osora: new.toml: exists already; --force replaces it\n");
+    expect({"init", "/nodir/x.toml"}, 2, "osora: FILE /nodir/x.toml: there is no folder /nodir\n");
     EXPECT_THAT(osora({"init"}).out, HasSubstr("\n[run]\n"));
 }
 
