@@ -151,6 +151,10 @@ TEST_F(Nccl, PredictSaysHow) {
     EXPECT_EQ(answers[0].at("schema"), "osora.nccl_predict/1");
     EXPECT_EQ(answers[0].at("method"), "fit x model");
     EXPECT_GT(answers[0].at("time_us").to_number<double>(), 306);
+    auto const text =
+        osora(with({"--samples", "s.csv", "--graphs", kGraphs, "--topo", "h100_8x400"}));
+    EXPECT_EQ(text.code, 0) << text.err;
+    for (auto const& line : lines_of(text.out)) EXPECT_LE(line.size(), 82u) << line;  // "±", "·"
     expect(with({"--graphs", kGraphs}), 2, "holds 6 topologies");
     expect(question, 2, "--samples FILE or --graphs FILE is needed");
 }

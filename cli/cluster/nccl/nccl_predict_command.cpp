@@ -6,6 +6,7 @@
 #include "cli/command/json_output.hpp"
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
+#include "cli/text/terminal.hpp"
 #include "cli/text/text_table.hpp"
 #include "topology/nccl/collective_predict.hpp"
 
@@ -70,8 +71,11 @@ void print_answer(topology::CollectiveQuestion const& question,
                answer.error * 100, topology::collective_name(question.collective),
                format_bytes(question.size_bytes), topology::describe(question.shape));
     cli::print(" algbw {} GB/s · busbw {} GB/s\n", three_digits(gbps), three_digits(bus));
-    cli::print(" {}: {}\n", answer.method, answer.details);
-    if (!answer.choice.empty()) cli::print(" NCCL's model: {}\n", answer.choice);
+    auto const print_filled = [](std::string const& text) {
+        cli::print("{}", filled(printable(text), 1, kColumns));
+    };
+    print_filled(fmt::format("{}: {}", answer.method, answer.details));
+    if (!answer.choice.empty()) print_filled("NCCL's model: " + answer.choice);
 }
 
 int run_nccl_predict(Context const& /*context*/, Arguments const& arguments) {
