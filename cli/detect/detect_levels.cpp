@@ -99,8 +99,10 @@ std::string small_changes_text(Segmentation const& robust, LevelWords const& wor
     if (robust.small.size() > kShown) {
         text += fmt::format(" and {} more", robust.small.size() - kShown);
     }
-    return fmt::format("{}: surely there, but below --min-effect ({:.2g} %), so not counted", text,
-                       100 * robust.min_effect);
+    double const percent = 100 * robust.min_effect;
+    return fmt::format(
+        "{}: surely there, but below --min-effect ({} %), so not counted", text,
+        percent < 10 ? fmt::format("{:.2g}", percent) : fmt::format("{:.0f}", percent));
 }
 
 }  // namespace
