@@ -40,7 +40,7 @@ TEST(Stopping, AGracefulStopWaitsForACheckpointThatIsWritten) {
                 beat.ranks = {rank};
                 controller.say(node, beat);
             }
-            controller.wait(1s);
+            controller.wait(1s, {});
         }
     };
     save_for(300s, 9);
