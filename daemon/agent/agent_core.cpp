@@ -4,6 +4,7 @@
 #include "base/env.hpp"
 #include "base/text/units.hpp"
 #include "daemon/agent/agent_impl.hpp"
+#include "daemon/own_pause.hpp"
 
 #include <fmt/format.h>
 
@@ -17,8 +18,7 @@ using namespace protocol;
 namespace {
 
 constexpr MonotonicTime kBlindAfter = 60s;
-constexpr MonotonicTime kAnswerLimit = 5s;  // from a hello to its welcome
-constexpr MonotonicTime kOwnPause = 1s;
+constexpr MonotonicTime kAnswerLimit = 5s;      // from a hello to its welcome
 constexpr MonotonicTime kWordAfterPause = 10s;  // a controller that is there answers a heartbeat
 constexpr std::size_t kChunksInFlight = 8;
 constexpr int kMatricesAtOnce = 16;

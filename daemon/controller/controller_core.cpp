@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "daemon/agent/agent_core.hpp"
 #include "daemon/controller/controller_impl.hpp"
+#include "daemon/own_pause.hpp"
 #include "daemon/steps/step_text.hpp"
 #include "protocol/journal/event_limits.hpp"
 #include "protocol/steps/measurement.hpp"
@@ -19,7 +20,6 @@ namespace {
 
 constexpr MonotonicTime kHelloLimit = std::chrono::seconds(5);
 constexpr MonotonicTime kUnjoinedLimit = std::chrono::seconds(3);
-constexpr MonotonicTime kOwnPause = std::chrono::seconds(1);
 constexpr std::size_t kStrangersMax = 64;  // connections that have not said hello
 constexpr std::size_t kNoticesKept = 256;
 
