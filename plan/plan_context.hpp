@@ -41,6 +41,7 @@ struct PlanContext {
     bool gpu = false;
     ActivationChoice activations;            // the cheapest one that fits
     bool offload_frozen = false;             // frozen blocks: the rest did not fit, or is set
+    bool recomputes_for_time = false;        // less would fit at a higher ZeRO stage
     bool latents = false;                    // cached: nothing is decoded
     std::string precision = "fp32";          // that is trained in
     std::string reduce_dtype = "fp32";       // of gradients between ranks

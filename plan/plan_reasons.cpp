@@ -85,7 +85,10 @@ std::string activation_reason(PlanContext const& context) {
     bool const yours = (chosen.recompute == "none" || !memory.recompute.is_auto()) &&
                        (chosen.store == "none" || !memory.activation_store.is_auto());
     return fmt::format("recompute {}, activation store {}: {}", chosen.recompute, chosen.store,
-                       yours ? "set by you" : "without, not one sample fits a rank");
+                       yours                         ? "set by you"
+                       : context.recomputes_for_time ? "less would need a higher ZeRO stage, "
+                                                       "whose collectives take longer"
+                                                     : "without, not one sample fits a rank");
 }
 
 /// Empty if no frozen block is offloaded.

@@ -270,6 +270,7 @@ Result<std::vector<Candidate>> search_what_fits(PlanContext& context,
     int const least_stage = context.zero_stage;
     std::optional<Fit> best;
     std::optional<Error> error;
+    context.recomputes_for_time = false;
     for (ActivationChoice const& choice : activation_choices(context.config.memory, context.gpu)) {
         if (context.pp_size > 1 && is_lossy(choice.store, context.precision)) continue;
         context.activations = choice;
@@ -282,7 +283,10 @@ Result<std::vector<Candidate>> search_what_fits(PlanContext& context,
         bool const is_better =
             !best || (fit->zero_stage < best->zero_stage &&
                       fit->step_time_s() < (1 - kRecomputeGain) * best->step_time_s());
-        if (is_better) best = std::move(*fit);
+        if (is_better) {
+            context.recomputes_for_time = best.has_value();
+            best = std::move(*fit);
+        }
         if (best->zero_stage == least_stage) break;
         if (!waits_for_collectives(context, batches, best->candidates.front())) break;
     }
