@@ -141,11 +141,10 @@ std::string loss_line(Measured const& m) {
 
 std::string memory_line(Compared const& memory) {
     if (std::isnan(memory.measured)) return {};
-    constexpr double kGiB = 1024.0 * 1024 * 1024;
     bool const is_small = memory.measured < 0.01;  // GiB
-    std::string const peak = is_small
-                                 ? format_bytes(static_cast<std::int64_t>(memory.measured * kGiB))
-                                 : three_digits(memory.measured) + " GiB";
+    auto const bytes = static_cast<std::int64_t>(memory.measured * static_cast<double>(kGiB));
+    std::string const peak =
+        is_small ? format_bytes(bytes) : three_digits(memory.measured) + " GiB";
     std::string line = fmt::format("peak {} a rank", peak);
     if (memory.predicted > 0) {
         line +=

@@ -1,6 +1,7 @@
 #include "worker/jobs/resume.hpp"
 
 #include "plan/model/trained_model.hpp"
+#include "worker/jobs/sign_every.hpp"
 #include "worker/jobs/train_data.hpp"
 
 #include <fmt/format.h>
@@ -15,8 +16,6 @@ namespace osora::worker {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr std::chrono::seconds kSignEvery{10};  // while a slow file system is read: it is no hang
 
 struct Choice {
     fs::path path;  // empty: start from step 0

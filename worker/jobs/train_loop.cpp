@@ -3,6 +3,7 @@
 #include "base/env.hpp"
 #include "plan/model/trained_model.hpp"
 #include "worker/jobs/job_parts.hpp"
+#include "worker/jobs/sign_every.hpp"
 
 #include <fmt/format.h>
 #include <torch/version.h>
@@ -14,7 +15,6 @@ namespace osora::worker {
 namespace {
 
 constexpr int kSkippedInARowMax = 10;
-constexpr std::chrono::seconds kSignEvery{10};  // of a save that goes on
 
 using Clock = std::chrono::steady_clock;
 
