@@ -14,6 +14,7 @@
 #include "daemon/node/preflight.hpp"
 #include "protocol/exit_codes.hpp"
 
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -63,6 +64,13 @@ WorkersOptions workers_options(AgentSetup const& setup) {
             .host = node_name(setup.environment)};
 }
 
+/// A local agent gets a signal when its controller dies; `parent` was its controller.
+bool has_lost_controller(::pid_t parent) {
+    int signal = 0;
+    ::prctl(PR_GET_PDEATHSIG, &signal);
+    return signal != 0 && ::getppid() != parent;
+}
+
 class Agent {
 public:
     Agent(AgentSetup const& setup, Env& env, Logger& log);
@@ -88,6 +96,7 @@ private:
     void on_signal(int signal);
     void end(int exit_code);
 
+    ::pid_t const parent_ = ::getppid();
     Env& env_;
     Logger& log_;
     AgentStart start_;
@@ -251,6 +260,7 @@ void Agent::on_signal(int signal) {
     stop.how = signals_ == 1 ? protocol::StopHow::checkpoint : protocol::StopHow::terminate;
     stop.reason = "the controller is gone";
     feed(ControllerSaid{std::move(stop)});
+    if (has_lost_controller(parent_)) feed(ControllerDied{});
 }
 
 }  // namespace

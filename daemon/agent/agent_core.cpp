@@ -19,6 +19,7 @@ namespace {
 
 constexpr MonotonicTime kBlindAfter = 60s;
 constexpr MonotonicTime kAnswerLimit = 5s;      // from a hello to its welcome
+constexpr MonotonicTime kOrphanedLease = 5s;    // what is left of a dead controller's lease
 constexpr MonotonicTime kWordAfterPause = 10s;  // a controller that is there answers a heartbeat
 constexpr std::size_t kChunksInFlight = 8;
 constexpr int kMatricesAtOnce = 16;
@@ -89,6 +90,10 @@ void AgentCore::Impl::on(ControllerConnected const&) {
 void AgentCore::Impl::on(ControllerDisconnected const&) {
     welcomed_ = false;
     answer_due_ = {};
+}
+
+void AgentCore::Impl::on(ControllerDied const&) {
+    last_word_ = std::min(last_word_, now_.monotonic + kOrphanedLease - lease());
 }
 
 void AgentCore::Impl::on(ControllerSaid const& input) {

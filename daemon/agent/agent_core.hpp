@@ -39,6 +39,7 @@ struct AgentOptions {
 // Inputs.
 struct ControllerConnected {};
 struct ControllerDisconnected {};  // the shell reconnects, with backoff
+struct ControllerDied {};  // and no other takes over: little is left of the lease
 struct ControllerSaid {
     protocol::ToAgent message;
 };
@@ -84,15 +85,14 @@ struct StacksReady {
     int attempt = 0;
     std::vector<protocol::RankState> ranks;
 };
-/// Answer to SampleHealth, when the machine delivers a sample.
-struct HealthSampled {
+struct HealthSampled {  // answer to SampleHealth
     protocol::NodeHealth sample;  // the core sets node, number and why
 };
 struct AgentTick {};  // next_deadline() has come
 using AgentInput =
-    std::variant<ControllerConnected, ControllerDisconnected, ControllerSaid, StoreBound,
-                 WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped, StepsLeftOut, OutputRead,
-                 WorkerExited, StacksReady, HealthSampled, AgentTick>;
+    std::variant<ControllerConnected, ControllerDisconnected, ControllerDied, ControllerSaid,
+                 StoreBound, WorkerSpawned, RanksNotBound, WorkerSaid, WorkerStepped, StepsLeftOut,
+                 OutputRead, WorkerExited, StacksReady, HealthSampled, AgentTick>;
 
 /// Exit codes of an agent: the controller refused it; it gave up because it had no controller.
 constexpr int kAgentRefused = 3, kAgentUnreachable = 4;

@@ -25,6 +25,7 @@ private:
     // agent_core.cpp: the controller, reports, the lease
     void on(ControllerConnected const& input);
     void on(ControllerDisconnected const& input);
+    void on(ControllerDied const& input);
     void on(ControllerSaid const& input);
     void on(AgentTick const& input);
     void hear(protocol::Welcome const& message);

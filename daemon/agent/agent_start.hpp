@@ -32,7 +32,7 @@ struct AgentStart {
                              // that the controller is reached from
     bool exec = false;       // job = "exec"
     bool in_job = false;     // in a scheduler's job: the scheduler signals agents and workers, too
-    double lease_s = 5;
+    double lease_s = 30;
     std::string worker;                        // program; empty: osora-worker beside osorad
     std::vector<protocol::Bytes> environment;  // "NAME=value": override the agent's own
     std::string log;  // file in run_dir for its output after AgentAnnounced; "": output stays where

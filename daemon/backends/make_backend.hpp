@@ -20,7 +20,7 @@ namespace osora::daemon {
 struct BackendTraits {
     bool other_hosts = false;     // agents run on other machines: listen on every address
     bool outlive = false;         // agents survive their controller for the lease
-    MonotonicTime lease = 5s;     // docs/rfc/002
+    MonotonicTime lease = 30s;    // docs/rfc/002
     MonotonicTime adopt_limit{};  // how long a new incarnation of the controller waits for them
     MonotonicTime agent_stop_limit = 12s;
 

@@ -151,6 +151,36 @@ TEST(AgentCore, AHungConnectionEndsTheLeaseToo) {
     EXPECT_EQ(agent.asked<SendToWorkers>().size(), 1u);
 }
 
+TEST(AgentCore, OfADeadControllersLeaseOnlyFiveSecondsAreLeft) {
+    AgentOptions options;
+    options.lease = 30s;
+    Agent agent(options);
+    agent.connect();
+    agent.launch(0);
+    agent.wait(1s, true);
+    agent.hear(StopAttempt{.attempt = 0, .how = StopHow::checkpoint, .reason = "it is gone"});
+    agent.feed(ControllerDied{});
+    agent.wait(7900ms, false);
+    EXPECT_TRUE(agent.asked<SignalWorkers>().empty()) << "they save a checkpoint";
+    agent.wait(200ms, false);
+    EXPECT_EQ(agent.asked<SignalWorkers>().at(0).signal, SIGKILL);
+    agent.exit(2, 0, SIGKILL);
+    agent.exit(3, 0, SIGKILL);
+    EXPECT_EQ(agent.asked<ExitAgent>().at(0).exit_code, kAgentUnreachable);
+}
+
+TEST(AgentCore, ADeadControllerDoesNotLengthenALease) {
+    Agent agent;
+    agent.connect();
+    agent.launch(0);
+    agent.feed(ControllerDisconnected{});
+    agent.actions.clear();
+    agent.wait(4s, false);
+    agent.feed(ControllerDied{});
+    agent.wait(1100ms, false);
+    EXPECT_EQ(agent.asked<SendToWorkers>().size(), 1u);
+}
+
 TEST(AgentCore, OneThatLingersReportsItsWorkersToTheNextController) {
     AgentOptions options;
     options.linger = 60s;
