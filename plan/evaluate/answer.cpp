@@ -67,7 +67,13 @@ std::string correction(EvaluateRow const& row, MeasuredCorrection const& by) {
         json::serialize(json::value_from(row.left_out)));
 }
 
-std::string answer(std::string_view id, Evaluation const& found, std::string_view corrected) {
+/// Members of the row that nothing reads, which may be misspelt.
+std::string ignored(EvaluateRow const& row) {
+    if (row.ignored.empty()) return "";
+    return fmt::format(",\"ignored\":{}", json::serialize(json::value_from(row.ignored)));
+}
+
+std::string answer(std::string_view id, Evaluation const& found, std::string_view more) {
     StepParts const& p = found.parts;
     return fmt::format(
         "{{\"id\":{},\"step_time_s\":{:.9g},\"parts\":{{\"compute_s\":{:.9g},\"encoder_s\":{:.9g},"
@@ -77,7 +83,7 @@ std::string answer(std::string_view id, Evaluation const& found, std::string_vie
         "\"peak_memory_gib\":{:.6g},\"fits\":{}{}}}",
         id, found.step_time_s(), p.compute_s, p.encoder_s, p.tp_comm_s, p.sp_comm_s, p.pp_comm_s,
         p.dp_comm_s, p.exposed_comm_s, p.bubble_s, p.optimizer_s, p.launch_s, found.peak_memory_gib,
-        found.fits, corrected);
+        found.fits, more);
 }
 
 }  // namespace
@@ -103,7 +109,7 @@ std::string evaluate_line(std::string_view line, HardwareTable const& hardware) 
     if (!std::isfinite(found.step_time_s()) || !std::isfinite(found.peak_memory_gib)) {
         return refusal(id, "the sizes are beyond what can be counted; take smaller ones");
     }
-    return answer(id, found, correction(*row, found.by));
+    return answer(id, found, correction(*row, found.by) + ignored(*row));
 }
 
 }  // namespace osora::plan

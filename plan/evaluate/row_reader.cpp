@@ -2,6 +2,7 @@
 #include "plan/evaluate/row_reader.hpp"
 
 #include "base/text/nearest.hpp"
+#include "base/text/utf8.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <optional>
 
 namespace osora::plan {
@@ -32,10 +34,11 @@ std::string shown(json::value const& value) {
     return text;
 }
 
-json::value const* RowReader::find(std::string_view key) const {
+json::value const* RowReader::find(std::string_view key) {
+    if (std::ranges::find(asked_, key) == asked_.end()) asked_.push_back(key);
     return from_.if_contains(key);
 }
-bool RowReader::has(std::string_view key) const {
+bool RowReader::has(std::string_view key) {
     auto const* const found = find(key);
     return found != nullptr && !found->is_null();
 }
@@ -49,6 +52,25 @@ void RowReader::refuse(std::string_view key, std::string_view why) {
 Result<void> RowReader::result() const {
     if (error_.empty()) return {};
     return Error{Errc::invalid_input, error_};
+}
+
+std::vector<std::string> RowReader::unread() const {
+    constexpr std::size_t kShownMax = 16, kNameMax = 40;
+    std::vector<std::string_view> absent;
+    std::ranges::copy_if(asked_, std::back_inserter(absent),
+                         [this](std::string_view key) { return !from_.contains(key); });
+    std::vector<std::string> found;
+    for (auto const& member : from_) {
+        std::string_view const key = member.key();
+        if (std::ranges::find(asked_, key) != asked_.end()) continue;
+        if (found.size() == kShownMax) break;
+        auto const near = nearest_name(key, absent);
+        std::string name(key);
+        shorten_utf8(name, kNameMax);
+        found.push_back(fmt::format("{}.{}{}", path_, name,
+                                    near ? fmt::format("; did you mean {}?", *near) : ""));
+    }
+    return found;
 }
 
 json::value const* RowReader::needed(std::string_view key) {

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace osora::plan {
 
@@ -32,10 +33,13 @@ public:
     /// An object; empty if it is missing and optional.
     boost::json::object object(std::string_view key, bool required);
 
-    [[nodiscard]] bool has(std::string_view key) const;
-    [[nodiscard]] boost::json::value const* find(std::string_view key) const;
+    [[nodiscard]] bool has(std::string_view key);
+    [[nodiscard]] boost::json::value const* find(std::string_view key);
     void refuse(std::string_view key, std::string_view why);
     [[nodiscard]] Result<void> result() const;
+    /// Members that nothing has asked for, in their order, with a known name that is not there and
+    /// may be meant: "layout.lora_ranks; did you mean lora_rank?".
+    [[nodiscard]] std::vector<std::string> unread() const;
 
 private:
     boost::json::value const* needed(std::string_view key);
@@ -43,6 +47,7 @@ private:
     boost::json::object const& from_;
     std::string path_;
     std::string error_;
+    std::vector<std::string_view> asked_;  // names in the code
 };
 
 /// A value for an error message: JSON, cut at 40 bytes.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 
 namespace osora::plan {
 namespace {
@@ -58,6 +59,10 @@ Result<ArchModel> read_arch(RowReader& reader) {
     return ArchModel{std::move(*shape), *bucket, encoders};
 }
 
+void note_unread(RowReader const& reader, EvaluateRow& into) {
+    std::ranges::move(reader.unread(), std::back_inserter(into.ignored));
+}
+
 Result<void> read_model(json::object const& from, EvaluateRow& into) {
     static constexpr std::array kKinds{"gpt"sv, "arch"sv};
     RowReader reader(from, "model");
@@ -68,14 +73,18 @@ Result<void> read_model(json::object const& from, EvaluateRow& into) {
     } else {
         OSORA_TRY(into.arch, read_arch(reader));
     }
+    note_unread(reader, into);
     return {};
 }
 
-Result<void> read_calibration(json::object const& from, CostConstants& into) {
+Result<void> read_calibration(json::object const& from, EvaluateRow& into) {
     RowReader reader(from, "cluster.calibration");
     for (ConstantRow const& row : constant_rows()) {
-        if (reader.has(row.name)) into.*row.member = reader.real(row.name, row.min, row.max);
+        if (!reader.has(row.name)) continue;
+        into.constants.*row.member = reader.real(row.name, row.min, row.max);
     }
+    (void)reader.has("measured");  // read_measured() reads it
+    note_unread(reader, into);
     return reader.result();
 }
 
@@ -97,7 +106,8 @@ Result<void> read_cluster(json::object const& from, HardwareTable const& hardwar
         return reader.result();
     }
     into.hardware = std::move(*found);
-    return read_calibration(calibration, into.constants);
+    note_unread(reader, into);
+    return read_calibration(calibration, into);
 }
 
 /// none | selective | full | a number of blocks, as a number or as text.
@@ -118,10 +128,11 @@ std::string read_recompute(RowReader& reader) {
     return reader.choice("recompute", kChoices);
 }
 
-Result<void> read_layout(json::object const& from, RowLayout& into) {
+Result<void> read_layout(json::object const& from, EvaluateRow& row) {
     static constexpr std::array kPrecisions{"bf16"sv, "fp16"sv, "fp8"sv, "fp32"sv};
     static constexpr std::array kStores{"none"sv, "bf16"sv, "int8"sv, "offload"sv};
     RowReader reader(from, "layout");
+    RowLayout& into = row.layout;
     into.tp_size = reader.whole("tp_size", 1, kRanksMax);
     into.pp_size = reader.whole("pp_size", 1, kRanksMax);
     into.sp_size = reader.whole("sp_size", 1, kRanksMax);
@@ -137,6 +148,7 @@ Result<void> read_layout(json::object const& from, RowLayout& into) {
     if (reader.has("activation_store")) {
         into.activation_store = reader.choice("activation_store", kStores);
     }
+    note_unread(reader, row);
     return reader.result();
 }
 
@@ -188,7 +200,7 @@ Result<MeasuredRun> read_run(json::object const& from, EvaluateRow const& row) {
     }
     OSORA_TRY_VOID(reader.result());
     OSORA_TRY_VOID(read_model(model, run.row));
-    OSORA_TRY_VOID(read_layout(layout, run.row.layout));
+    OSORA_TRY_VOID(read_layout(layout, run.row));
     return run;
 }
 
@@ -220,6 +232,7 @@ Result<void> read_measured(json::object const& calibration, EvaluateRow& row) {
         if (object == nullptr) return invalid(where + ": must be an object");
         auto run = read_run(*object, row);
         if (run.has_error()) return invalid(fmt::format("{}.{}", where, run.error().message));
+        for (auto const& each : run->row.ignored) row.ignored.push_back(where + "." + each);
         take_run(std::move(*run), where, row);
     }
     return {};
@@ -236,7 +249,7 @@ Result<EvaluateRow> read_row(json::object const& from, HardwareTable const& hard
     EvaluateRow row;
     OSORA_TRY_VOID(read_model(model, row));
     OSORA_TRY_VOID(read_cluster(cluster, hardware, row));
-    OSORA_TRY_VOID(read_layout(layout, row.layout));
+    OSORA_TRY_VOID(read_layout(layout, row));
     if (auto const* calibration = cluster.if_contains("calibration")) {
         if (calibration->is_object()) {
             OSORA_TRY_VOID(read_measured(calibration->get_object(), row));

@@ -67,6 +67,7 @@ struct EvaluateRow {
     CostConstants constants;
     std::vector<MeasuredRun> measured;  // on the same cluster, valid ones
     std::vector<std::string> left_out;  // why others are not used
+    std::vector<std::string> ignored;   // members that are no field of the contract
     [[nodiscard]] std::int64_t world_size() const { return nodes * gpus_per_node; }
     /// GPUs joined by NVLink: those of a node, or of a domain of several, evenly filled.
     [[nodiscard]] std::int64_t linked_gpus() const;
@@ -79,7 +80,7 @@ struct MeasuredRun {
     std::optional<double> peak_memory_gib;  // GiB
 };
 
-/// Fields as in docs/contract.md section 5; unknown keys are ignored. Errors name the field, the
+/// Fields as in docs/contract.md section 5; unknown keys are noted. Errors name the field, the
 /// problem and the nearest valid value: "layout.tp_size: 0 is below 1; nearest valid: 1".
 [[nodiscard]] Result<EvaluateRow> read_row(boost::json::object const& from,
                                            HardwareTable const& hardware);

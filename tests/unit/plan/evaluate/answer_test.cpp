@@ -46,6 +46,20 @@ TEST(EvaluateLine, TheExampleOfTheGuidePredictsWhatWasReported) {
     EXPECT_NEAR(predicted_s[64], 3.50, 0.05 * 3.50);
 }
 
+TEST(EvaluateLine, MembersThatNothingReadsAreListed) {
+    EXPECT_FALSE(answer_of(line_of("1")).contains("ignored"));
+    auto row = boost::json::parse(line_of("1")).as_object();
+    row["note"] = "from a table";
+    row["model"].as_object()["ffn_hiden"] = 1024;
+    row["cluster"].as_object()["calibration"] = {{"measured", boost::json::array()}, {"mfu", 1}};
+    row["layout"].as_object()["virtual_stage"] = 2;
+    row["layout"].as_object()["virtual_stages"] = 1;
+    auto const answer = answer_of(boost::json::serialize(row));
+    EXPECT_EQ(answer.at("ignored"),
+              boost::json::array({"model.ffn_hiden; did you mean ffn_hidden?",
+                                  "cluster.calibration.mfu", "layout.virtual_stage"}));
+}
+
 TEST(EvaluateLine, IdsComeBackAsTheyWere) {
     EXPECT_EQ(answer_of(line_of("\"a b\"")).at("id"), "a b");
     EXPECT_EQ(answer_of(line_of("0.5")).at("id"), 0.5);
