@@ -39,7 +39,7 @@ struct AgentOptions {
 // Inputs.
 struct ControllerConnected {};
 struct ControllerDisconnected {};  // the shell reconnects, with backoff
-struct ControllerDied {};  // and no other takes over: little is left of the lease
+struct ControllerDied {};          // and no other takes over: little is left of the lease
 struct ControllerSaid {
     protocol::ToAgent message;
 };
@@ -85,7 +85,7 @@ struct StacksReady {
     int attempt = 0;
     std::vector<protocol::RankState> ranks;
 };
-struct HealthSampled {  // answer to SampleHealth
+struct HealthSampled {            // answer to SampleHealth
     protocol::NodeHealth sample;  // the core sets node, number and why
 };
 struct AgentTick {};  // next_deadline() has come

@@ -55,13 +55,24 @@ at::TensorOptions options_of(plan::WorkerJob const& job, Device const& device) {
     return at::TensorOptions(scalar_type_of(job.plan.chosen.precision)).device(device.torch());
 }
 
+/// What every network is made with.
+struct NetworkParts {
+    plan::ModelShape const& shape;
+    Device const& device;
+    Notices& notices;
+    RankGroups const& groups;
+    SharedRecompute const& recompute;
+    Progressed const& progressed;
+};
+
 /// model.init, as tensors; none when it is empty.
-Result<std::vector<NamedTensor>> first_weights(plan::WorkerJob const& job, Notices& notices) {
+Result<std::vector<NamedTensor>> first_weights(plan::WorkerJob const& job,
+                                               NetworkParts const& parts) {
     if (job.config.model.init.empty()) return std::vector<NamedTensor>();
     auto weights = load_network_weights(resolve(job, job.config.model.init));
     if (weights.has_error()) return Error(weights.error()).in("model.init");
-    for (std::string& each : weights->notices) notices.push_back("model.init: " + each);
-    auto const finite = check_finite(weights->tensors);
+    for (std::string& each : weights->notices) parts.notices.push_back("model.init: " + each);
+    auto const finite = check_finite(weights->tensors, parts.progressed);
     if (finite.has_error()) {
         return Error(finite.error()).in("model.init: " + resolve(job, job.config.model.init));
     }
@@ -83,15 +94,6 @@ Result<void> load_older(Parameters& parameters, ConvertedWeights converted,
     for (std::string& each : converted.notices) notices.push_back("model.init: " + each);
     return {};
 }
-
-/// What every network is made with.
-struct NetworkParts {
-    plan::ModelShape const& shape;
-    Device const& device;
-    Notices& notices;
-    RankGroups const& groups;
-    SharedRecompute const& recompute;
-};
 
 /// What ranks will divide (ZeRO) gets its memory as it is divided (make_data_parallel), and frozen
 /// blocks that are offloaded get none before they are first read (FrozenBlocks). Pipeline stages
@@ -120,7 +122,7 @@ Result<std::unique_ptr<Objective>> stdit3_objective(plan::WorkerJob const& job,
     OSORA_TRY(auto training, stdit_training(job, parts.shape));
     Stdit3 model(config, options_of(job, parts.device), layers_of(job, parts));
     model.initialise(training.seed);
-    OSORA_TRY(auto weights, first_weights(job, parts.notices));
+    OSORA_TRY(auto weights, first_weights(job, parts));
     if (!weights.empty()) {
         auto converted = as_stdit3_weights(std::move(weights), config);
         OSORA_TRY_VOID(load_older(model.parameters(), std::move(converted), job, parts.notices));
@@ -136,7 +138,7 @@ Result<std::unique_ptr<Objective>> stdit2_objective(plan::WorkerJob const& job,
     OSORA_TRY(auto training, stdit_training(job, parts.shape));
     Stdit2 model(config, options_of(job, parts.device), layers_of(job, parts));
     model.initialise(training.seed);
-    OSORA_TRY(auto weights, first_weights(job, parts.notices));
+    OSORA_TRY(auto weights, first_weights(job, parts));
     if (!weights.empty()) {
         auto converted = as_stdit2_weights(std::move(weights), config);
         OSORA_TRY_VOID(load_older(model.parameters(), std::move(converted), job, parts.notices));
@@ -158,7 +160,7 @@ Result<std::unique_ptr<Objective>> mmdit_objective(plan::WorkerJob const& job,
     OSORA_TRY(training.null, cached_null(job, parts.shape));
     Mmdit model(config, options_of(job, parts.device), layers_of(job, parts));
     model.initialise(training.seed);
-    OSORA_TRY(auto const weights, first_weights(job, parts.notices));
+    OSORA_TRY(auto const weights, first_weights(job, parts));
     OSORA_TRY_VOID(load_network(model.parameters(), weights, job));
     model.share_tokens(parts.groups.tokens);
     model.set_recompute(parts.recompute);
@@ -209,7 +211,8 @@ RectifiedFlowConfig flow_of(plan::WorkerJob const& job, plan::ModelShape const& 
 }
 
 Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job, Device const& device,
-                                                  RankGroups const& groups, Notices& notices) {
+                                                  RankGroups const& groups, Notices& notices,
+                                                  Progressed const& progressed) {
     if (job.config.run.job == "train_vae") {
         return make_vae_objective(job, device, groups.all, notices);
     }
@@ -222,7 +225,7 @@ Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job, De
     auto const make = shape.family == plan::ModelFamily::mmdit    ? mmdit_objective
                       : shape.family == plan::ModelFamily::stdit2 ? stdit2_objective
                                                                   : stdit3_objective;
-    OSORA_TRY(auto objective, make(job, {shape, device, notices, groups, recompute}));
+    OSORA_TRY(auto objective, make(job, {shape, device, notices, groups, recompute, progressed}));
     OSORA_TRY(auto stored, with_store(std::move(objective), job, recompute));
     stored->set_recompute(recompute);
     return stored;

@@ -10,20 +10,25 @@
 #include "worker/train/objective/mmdit_objective.hpp"
 #include "worker/train/objective/objective.hpp"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace osora::worker {
 
+using Progressed = std::function<void()>;
+
 /// Every rank gets the same weights: from the seed, or from model.init, whose errors name the file
 /// and the problem. `groups`: ranks over which an objective sums and which share its network's
 /// tokens and linear layers. With a ZeRO stage its trainable weights have no memory before
-/// make_data_parallel(). Adds to `notices` what was dropped from weights, renamed or changed.
+/// make_data_parallel(). Adds to `notices` what was dropped from weights, renamed or changed; calls
+/// `progressed` for each tensor of model.init that was read.
 [[nodiscard]] Result<std::unique_ptr<Objective>> make_objective(plan::WorkerJob const& job,
                                                                 Device const& device,
                                                                 RankGroups const& groups,
-                                                                Notices& notices);
+                                                                Notices& notices,
+                                                                Progressed const& progressed = {});
 
 /// MMDiT: "" from the run's cache of captions (text.embeddings); undefined without a cache, or if
 /// it lacks it. Errors: those of a cache that cannot be read or does not match.

@@ -1,14 +1,13 @@
 #include "worker/jobs/resume.hpp"
 
 #include "plan/model/trained_model.hpp"
-#include "worker/jobs/sign_every.hpp"
+#include "worker/jobs/loading_signs.hpp"
 #include "worker/jobs/train_data.hpp"
 
 #include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <exception>
 #include <filesystem>
 
@@ -105,13 +104,7 @@ Result<int> restore_latest(ResumeContext const& context, Trainer& trainer) {
     OSORA_TRY(auto const choice, agree(context));
     if (!choice.loaded) return 0;
     OSORA_TRY_VOID(check_same_work(context, choice.loaded->state, choice.path));
-    auto last_sign = std::chrono::steady_clock::now();
-    auto const restored = trainer.restore(*choice.loaded, [&] {
-        auto const now = std::chrono::steady_clock::now();
-        if (now - last_sign < kSignEvery) return;
-        last_sign = now;
-        context.agent.send(protocol::PhaseChanged{.phase = protocol::Phase::loading, .limit_s = 0});
-    });
+    auto const restored = trainer.restore(*choice.loaded, LoadingSigns(context.agent));
     if (restored.has_error()) return Error(restored.error()).in(choice.path.string());
     return choice.loaded->state.step;
 }

@@ -6,6 +6,7 @@
 #include "worker/jobs/checkpoint_peers.hpp"
 #include "worker/jobs/encode/check_captions.hpp"
 #include "worker/jobs/job_parts.hpp"
+#include "worker/jobs/loading_signs.hpp"
 #include "worker/jobs/objectives.hpp"
 #include "worker/jobs/pass_tuner.hpp"
 #include "worker/jobs/resume.hpp"
@@ -208,7 +209,7 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     }
     cap_memory(job, device);
     Notices notices;
-    OSORA_TRY(auto objective, make_objective(job, device, ranks, notices));
+    OSORA_TRY(auto objective, make_objective(job, device, ranks, notices, LoadingSigns(agent)));
     OSORA_TRY_VOID(choose_trainable(objective->parameters(), job.config.optim,
                                     static_cast<std::uint64_t>(job.config.train.seed)));
     Trainer trainer(job, std::move(objective), ranks, device);

@@ -3,7 +3,7 @@
 #include "base/env.hpp"
 #include "plan/model/trained_model.hpp"
 #include "worker/jobs/job_parts.hpp"
-#include "worker/jobs/sign_every.hpp"
+#include "worker/jobs/loading_signs.hpp"
 
 #include <fmt/format.h>
 #include <torch/version.h>

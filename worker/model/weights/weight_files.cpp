@@ -215,8 +215,10 @@ void leave_out_prefix(LoadedWeights& weights) {
 
 }  // namespace
 
-Result<void> check_finite(std::vector<NamedTensor> const& weights) {
+Result<void> check_finite(std::vector<NamedTensor> const& weights,
+                          std::function<void()> const& looked_at) {
     for (NamedTensor const& weight : weights) {
+        if (looked_at) looked_at();
         if (!weight.tensor.is_floating_point()) continue;
         at::Tensor const finite = weight.tensor.isfinite();
         if (finite.all().item<bool>()) continue;

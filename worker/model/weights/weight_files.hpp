@@ -8,6 +8,7 @@
 #include "worker/model/weights/weight_index.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -22,8 +23,10 @@ namespace osora::worker {
 /// weights with block scales are rejected by name.
 [[nodiscard]] Result<LoadedWeights> load_network_weights(std::filesystem::path const& path);
 
-/// "KEY[1,2] is NaN": invalid_input names the first number that is not finite.
-[[nodiscard]] Result<void> check_finite(std::vector<NamedTensor> const& weights);
+/// "KEY[1,2] is NaN": invalid_input names the first number that is not finite. `looked_at` is
+/// called after each tensor, which may have come from a slow disk; none: nothing is called.
+[[nodiscard]] Result<void> check_finite(std::vector<NamedTensor> const& weights,
+                                        std::function<void()> const& looked_at = nullptr);
 
 /// The text of config.json in a Hugging Face folder.
 [[nodiscard]] Result<std::string> read_model_config(std::filesystem::path const& folder);

@@ -12,6 +12,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace osora::worker {
 namespace {
 
@@ -107,6 +109,15 @@ TEST_F(WeightFiles, ScaledFp8IsMultipliedAndOtherScalesAreRefused) {
     save("blocks.safetensors", {{"a.weight", eighths}, {"a.weight_scale_inv", at::ones({2, 2})}});
     EXPECT_THAT(refusal("blocks.safetensors"),
                 AllOf(HasSubstr("a.weight_scale_inv"), HasSubstr("blocks.safetensors")));
+}
+
+TEST_F(WeightFiles, EachTensorThatIsLookedAtIsReported) {
+    int looked = 0;
+    std::vector<NamedTensor> weights{w(1), w(2, "x")};
+    EXPECT_TRUE(check_finite(weights, [&] { ++looked; }).has_value());
+    EXPECT_EQ(looked, 2);
+    weights[1].tensor.fill_(std::nan(""));
+    EXPECT_THAT(check_finite(weights, [&] { ++looked; }).error().message, HasSubstr("x["));
 }
 
 TEST_F(WeightFiles, HeadersMayEndInSpaces) {
