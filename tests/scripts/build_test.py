@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
-"""Runs scripts/build and scripts/estimate with a ninja and a ccache that are shell scripts."""
+"""Runs scripts/build and scripts/estimate with a ninja and a ccache that are shell scripts, and
+feeds scripts/build_progress by hand."""
+import importlib.machinery
+import importlib.util
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SCRIPTS))
+import compile_times  # noqa: E402
+
 FAILING = """echo "[1/2] Building CXX object a.o"
 echo "FAILED: a.o"
 echo "a.cpp:1: error: no such thing"
@@ -65,6 +73,48 @@ class Build(unittest.TestCase):
         code, output = self.run_script("estimate", "demo", self.folder / "build", "osora")
         self.assertEqual(code, 0)
         self.assertIn("built already; the demo: 3 min (a guess)", output)
+
+
+def build_progress():
+    loader = importlib.machinery.SourceFileLoader("build_progress", str(SCRIPTS / "build_progress"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+class BuildProgress(unittest.TestCase):
+    def setUp(self):
+        self.progress = build_progress().Progress({"a.o": 1000, "b.o": 200}, 2)
+
+    def test_what_is_left_is_weighed_by_what_each_compile_takes(self):
+        self.assertFalse(self.progress.take("a.cpp:1: warning: unused\n"))
+        self.assertTrue(self.progress.take("[1/4] Building CXX object a.o\n"))
+        # b.o and two other steps of 0.4 s on two cores, at the pace that was expected.
+        self.assertAlmostEqual(self.progress.left_s(500), 100.4)
+        self.assertRegex(self.progress.text(500), r"^about 2 min left \[1/4\] Building")
+
+    def test_a_slower_machine_takes_longer(self):
+        self.progress.take("[1/4] Building CXX object a.o\n")
+        slow = self.progress.left_s(1000)
+        self.assertAlmostEqual(slow, 100.4 * (1000 + 60) / (500 + 60))
+
+    def test_nothing_is_left_at_the_end(self):
+        for line in ("[1/3] Building CXX object a.o", "[2/3] Building CXX object b.o",
+                     "[3/3] Linking CXX executable osora"):
+            self.progress.take(line)
+        self.assertEqual(self.progress.left_s(600), 0)
+
+    def test_a_unity_file_counts_the_bytes_that_it_joins(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            unity = Path(scratch) / "unity"
+            unity.mkdir()
+            (unity / "all.cpp").write_text(
+                '#include "scripts/build"\n#include "scripts/estimate"\n')
+            joined = sum((SCRIPTS / each).stat().st_size for each in ("build", "estimate"))
+            self.assertEqual(compile_times.source_bytes(Path(scratch), "unity/all.cpp"), joined)
+        light, heavy = (compile_times.guess_s(60_000, each) for each in (False, True))
+        self.assertGreater(light, compile_times.guess_s(10_000, False))
+        self.assertGreater(heavy, light)
 
 
 if __name__ == "__main__":
