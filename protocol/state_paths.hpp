@@ -4,7 +4,7 @@
 //     history.db            mode 0600
 //     secret.key            protocol/secret_key.hpp, mode 0600
 //     calibration.json      measured constants of this machine (osora plan calibrate)
-// node_memory.json      slurm::NodeMemory: faults of nodes, across jobs
+// node_memory.json      NodeMemory: faults of nodes, across jobs
 //     daemon.json           runs that the daemon serves; daemon.lock: held by it; daemon.log
 //     queue queue-CLUSTER   squeue's last answer, shared by all osora processes
 //     daemon.sock           protocol/messages/daemon_messages.hpp (or the path in daemon.path)

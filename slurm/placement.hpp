@@ -11,11 +11,6 @@
 
 namespace osora::slurm {
 
-struct HostFault {
-    std::string host, cause;
-    int weight = 1;
-};
-
 struct PlacementOptions {
     std::vector<std::string> hosts;     // of the allocation, in its order
     int nodes = 1;                      // of the run

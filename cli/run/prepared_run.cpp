@@ -17,9 +17,11 @@
 #include "cli/run/run_command.hpp"
 #include "cli/run/run_secrets.hpp"
 #include "cli/run/slurm/submit_slurm.hpp"
+#include "plan/config/candidate_hosts.hpp"
 #include "plan/config/cross_checks.hpp"
 #include "plan/config/notify_checks.hpp"
 #include "protocol/clip_score.hpp"
+#include "protocol/node_memory_file.hpp"
 #include "protocol/secret_key.hpp"
 
 #include <fmt/format.h>
@@ -58,6 +60,15 @@ Result<void> check_score(Context const& context, plan::RunConfig const& config,
     return {};
 }
 
+/// The note about hosts that are used last; "" if there are none.
+std::string place_bad_hosts(Context const& context, plan::RunConfig& config) {
+    auto const state = state_dir(context.environment);
+    if (state.has_error()) return "";
+    auto const bad =
+        protocol::remembered_bad_hosts(protocol::StatePaths{*state}, RealEnv().wall_us());
+    return plan::use_bad_hosts_last(config, bad);
+}
+
 plan::ResolvedConfig with_layout(plan::ResolvedConfig resolved, plan::LayoutPlan const& chosen) {
     auto& parallel = resolved.config.parallel;
     parallel.tp_size.value = chosen.tp_size;
@@ -76,6 +87,9 @@ boost::system::result<PreparedRun, int> prepare_run(Context const& context,
     if (!submission.resolved.problems.empty()) return refuse(submission.resolved.problems, json);
     if (auto const given = check_secrets(submission.resolved.config); given.has_error()) {
         return fail(kExitUsage, given.error());
+    }
+    if (auto note = place_bad_hosts(context, submission.resolved.config); !note.empty()) {
+        prepared.notes.push_back(std::move(note));
     }
     auto const cluster = local_cluster(context);
     auto const problems = plan_problems(submission.resolved, cluster);

@@ -55,6 +55,15 @@ TEST_F(Nodes, AreListedWorstFirstAndForgotten) {
     EXPECT_THAT(again.err, HasSubstr("node n3 has no recorded fault"));
 }
 
+TEST_F(Nodes, AreUsedLastOverSsh) {
+    write_run_file(10);
+    remember(memory());
+    auto const planned = osora({"submit", "run.toml", "--dry-run", "--set", "resources.backend=ssh",
+                                "--set", "resources.nodes=1", "--set", R"(ssh.hosts=["n3","n6"])"});
+    EXPECT_EQ(planned.code, 0) << planned.err;
+    EXPECT_THAT(planned.err, HasSubstr("note: ssh.hosts: n3 failed runs lately"));
+}
+
 TEST_F(Nodes, ADamagedRecordIsNamed) {
     remember("{\"nodes\": 7}");
     auto const ended = osora({"nodes"});

@@ -6,10 +6,10 @@
 #include "base/process/capture.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/json.hpp"
+#include "protocol/node_memory_file.hpp"
 #include "protocol/state_paths.hpp"
 #include "slurm/after_sbatch.hpp"
 #include "slurm/job_script.hpp"
-#include "slurm/node_memory_file.hpp"
 #include "slurm/queue_text.hpp"
 #include "slurm/stage.hpp"
 
@@ -65,7 +65,7 @@ std::vector<std::string> excluded_nodes(Context const& context, plan::RunConfig 
     auto hosts = config.faults.exclude_nodes;
     auto const state = state_dir(context.environment);
     if (state.has_error()) return hosts;
-    auto const bad = slurm::remembered_bad_hosts(protocol::StatePaths{*state}, wall_now_us());
+    auto const bad = protocol::remembered_bad_hosts(protocol::StatePaths{*state}, wall_now_us());
     hosts.insert(hosts.end(), bad.begin(), bad.end());
     return hosts;
 }

@@ -1,12 +1,13 @@
 // Hosts that failed recently are left out while enough others are there.
 #include "daemon/backends/slurm/make_slurm_backend.hpp"
 
+#include "base/env.hpp"
 #include "base/host_list.hpp"
 #include "base/process/capture.hpp"
 #include "daemon/backends/slurm/slurm_backend.hpp"
 #include "daemon/journal/journaled_status.hpp"
+#include "protocol/node_memory_file.hpp"
 #include "protocol/run_directory.hpp"
-#include "slurm/node_memory_file.hpp"
 
 #include <fmt/format.h>
 
@@ -41,7 +42,7 @@ Result<slurm::PlacementOptions> placement_of(BackendSetup const& setup) {
     int spare = usable - resources.nodes;
     RealEnv const clock;
     auto const state = protocol::RunPaths{setup.start.run_dir}.state();
-    for (std::string const& host : slurm::remembered_bad_hosts(state, clock.wall_us())) {
+    for (std::string const& host : protocol::remembered_bad_hosts(state, clock.wall_us())) {
         bool const here = std::ranges::count(placement.hosts, host) > 0 && !is_out(host);
         if (!here || spare-- <= 0) continue;
         placement.excluded.push_back(host);
@@ -68,15 +69,7 @@ Result<std::unique_ptr<Backend>> make_slurm_backend(BackendSetup setup, TaskGrou
     OSORA_TRY(options.srun, find_in_path("srun", path));
     options.osorad = setup.osorad;
     options.container = setup.config.slurm.container;
-    auto const state = protocol::RunPaths{setup.start.run_dir}.state();
-    options.on_fault = [state, &log](slurm::HostFault const& fault) {
-        RealEnv const clock;
-        slurm::NodeFault const remembered{fault.host, fault.cause,
-                                          static_cast<double>(fault.weight), clock.wall_us()};
-        auto const done = slurm::remember_fault(state, remembered);
-        if (done.has_error())
-            log.warning("cannot record node fault", {{"why", done.error().message}});
-    };
+    options.on_fault = fault_recorder(setup.start.run_dir, log);
     options.environment = std::move(setup.environment);
     options.start = std::move(setup.start);
     return std::make_unique<SlurmBackend>(std::move(options), tasks, log, std::move(on_exited));

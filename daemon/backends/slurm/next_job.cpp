@@ -9,10 +9,10 @@
 #include "protocol/environment_file.hpp"
 #include "protocol/exit_codes.hpp"
 #include "protocol/json_file.hpp"
+#include "protocol/node_memory_file.hpp"
 #include "slurm/after_sbatch.hpp"
 #include "slurm/job_facts.hpp"
 #include "slurm/job_record.hpp"
-#include "slurm/node_memory_file.hpp"
 #include "slurm/queue_text.hpp"
 #include "slurm/stage.hpp"
 
@@ -163,7 +163,7 @@ Result<std::string> escalate(NextJob const& next, Env const& env) {
     }
     std::string const list = variable_or(next.environment, "SLURM_JOB_NODELIST", "");
     OSORA_TRY(auto const hosts, expand_host_list(list));
-    auto bad = slurm::remembered_bad_hosts(next.paths.state(), env.wall_us());
+    auto bad = protocol::remembered_bad_hosts(next.paths.state(), env.wall_us());
     auto const& excluded = config.faults.exclude_nodes;
     bad.insert(bad.end(), excluded.begin(), excluded.end());
     slurm::EscalationState state;

@@ -10,11 +10,11 @@
 #include "base/task_group.hpp"
 #include "daemon/agent/agent_start.hpp"
 #include "daemon/backends/backend.hpp"
+#include "daemon/backends/host_faults.hpp"
 #include "slurm/placement.hpp"
 #include "slurm/step_output.hpp"
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,8 +32,7 @@ struct SlurmOptions {
     AgentStart start;         // `node` is set later
     slurm::PlacementOptions placement;
     double remote_command_limit_s = 6;  // after so long a silent host is given up
-    /// A host failed: for node memory.
-    std::function<void(slurm::HostFault const&)> on_fault;
+    OnHostFault on_fault;
 };
 
 class SlurmBackend final : public Backend {

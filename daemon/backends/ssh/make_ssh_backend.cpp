@@ -37,6 +37,7 @@ Result<std::unique_ptr<Backend>> make_ssh_backend(BackendSetup setup, TaskGroup&
     options.login.identity = setup.config.ssh.identity;
     options.login.known_hosts = setup.config.ssh.known_hosts;
     options.osorad = std::move(setup.osorad);
+    options.on_fault = fault_recorder(setup.start.run_dir, log);
     options.start = std::move(setup.start);
     options.start.environment = environment_to_send(setup.environment);
     return std::make_unique<SshBackend>(std::move(options), tasks, log, std::move(on_exited));

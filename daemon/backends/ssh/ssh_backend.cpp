@@ -8,6 +8,8 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
+#include <csignal>
+#include <utility>
 
 namespace osora::daemon {
 namespace {
@@ -18,6 +20,7 @@ using Clock = std::chrono::steady_clock;
 constexpr milliseconds kPauseMin{250}, kPauseMax{2000};
 constexpr milliseconds kSshEndLimit{500}, kSshLookEvery{25};
 constexpr std::int64_t kProgramBytesMax = 256 << 20;
+constexpr int kFailed = 1, kSilent = 2;  // weights of faults (protocol/node_memory.hpp)
 
 bool may_pass(Error const& error) {
     return error.code == Errc::unreachable || error.code == Errc::timed_out;
@@ -57,8 +60,20 @@ void SshBackend::stop_agent(StopAgent const& order) {
 }
 
 void SshBackend::blame_host(BlameHost const& order) {
-    log_.warning("host failed", {{"host", at(order.node).host.host}, {"cause", order.fault}});
     at(order.node).blamed = true;
+    if (!order.counted) fault(order.node, kFailed, "GPU fault: " + order.fault);
+}
+
+void SshBackend::fault(int node, int weight, std::string const& cause) {
+    std::string const& host = at(node).host.host;
+    log_.warning("host failed", {{"host", host}, {"cause", cause}});
+    if (options_.on_fault) options_.on_fault({host, cause, weight});
+}
+
+/// Reported once, until the host has answered again.
+void SshBackend::silent(int node, Error const& why) {
+    if (!may_pass(why) || std::exchange(at(node).silent, true)) return;
+    fault(node, kSilent, why.message);
 }
 
 void SshBackend::take(int node, Order order) {
@@ -109,11 +124,14 @@ asio::awaitable<void> SshBackend::carry_out(int node, StartAgent order) {
     auto const began = Clock::now();
     if (at(node).unswept || at(node).blamed) move_to_spare(node);
     auto launched = co_await launch(node, order.agent_number);
-    while (launched.has_error() && may_pass(launched.error()) && move_to_spare(node)) {
+    while (launched.has_error() && may_pass(launched.error())) {
+        silent(node, launched.error());
+        if (!move_to_spare(node)) break;
         launched = co_await launch(node, order.agent_number);
     }
     Node& each = at(node);
     if (launched.has_value()) {
+        each.silent = false;
         std::chrono::duration<double> const took = Clock::now() - began;
         log_.info("agent started", {{"node", node},
                                     {"host", each.who.host},
@@ -139,7 +157,7 @@ bool SshBackend::move_to_spare(int node) {
     each.host = spares_.front();
     spares_.pop_front();
     each.unswept.reset();
-    each.copied = each.blamed = false;
+    each.copied = each.blamed = each.silent = false;
     return true;
 }
 
@@ -270,6 +288,7 @@ asio::awaitable<void> SshBackend::carry_out(int node, StopAgent order) {
         log_.warning("cannot stop agent", {{"node", node}, {"why", swept.error().message}});
         if (is_awaited(node, 0)) break;
         if (Clock::now() >= end) {
+            silent(node, swept.error());
             AgentExited unknown;
             unknown.node = node;
             unknown.agent_number = order.agent_number;
@@ -292,6 +311,8 @@ asio::awaitable<void> SshBackend::carry_out(int node, AgentEnded order) {
     exited.signal = order.end.signal;
     // An agent that exited cleanly has ended its workers.
     if (exited.exit_code == 0 && exited.signal == 0) co_return report(std::move(exited));
+    bool const asked = exited.signal == SIGTERM || exited.signal == SIGINT;
+    if (exited.signal != 0 && !asked) fault(node, kFailed, "its agent died");
     SweepOrder const sweeping{options_.start.run_uuid, node, "", 0, 0};
     auto const place = co_await gate_.enter();
     auto const swept = co_await sweep(node, sweeping);

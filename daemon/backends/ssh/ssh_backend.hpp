@@ -6,6 +6,7 @@
 #include "base/log/log.hpp"
 #include "base/task_group.hpp"
 #include "daemon/backends/backend.hpp"
+#include "daemon/backends/host_faults.hpp"
 #include "daemon/backends/ssh/gate.hpp"
 #include "daemon/backends/ssh/remote_commands.hpp"
 
@@ -23,6 +24,7 @@ struct SshOptions {
     std::filesystem::path osorad;  // the path there, too; copied when it is missing
     AgentStart start;              // node and log are set later
     int connections_max = 32;      // connections being made at the same time
+    OnHostFault on_fault;
     // For a host that was part of the run and does not answer. patience: for a new agent to start;
     // sweep_patience: for the end of its last agent to be confirmed (one node of several). Both end
     // early when the controller no longer wants them.
@@ -54,6 +56,7 @@ private:
         std::optional<SweepOrder> unswept;  // an agent that may live on a host without answer
         bool copied = false;                // the node runs the copy of osorad
         bool blamed = false;                // a spare takes the host's place when one is free
+        bool silent = false;                // its silence was reported as a fault
     };
 
     void take(int node, Order order);
@@ -63,6 +66,8 @@ private:
     asio::awaitable<void> carry_out(int node, AgentEnded order);
     asio::awaitable<Result<void>> launch(int node, int agent_number);
     bool move_to_spare(int node);
+    void fault(int node, int weight, std::string const& cause);
+    void silent(int node, Error const& why);
     asio::awaitable<Result<void>> launch_once(int node, int agent_number);
     asio::awaitable<Result<void>> copy_program(int node);
     asio::awaitable<Result<int>> sweep(int node, SweepOrder order);

@@ -155,7 +155,6 @@ void left_its_host(FaultyRun const& run) {
     EXPECT_EQ(hosts[0], "n1");
     EXPECT_EQ(hosts[1], "n3");
     node_lost(run);
-    if (run.backend() != "slurm") return;
     auto const memory = run.run_dir().parent_path().parent_path() / "node_memory.json";
     EXPECT_THAT(run.on("n0", {"cat", memory.string()}).out,
                 testing::HasSubstr("GPU fault: uncorrectable ECC error encountered"));

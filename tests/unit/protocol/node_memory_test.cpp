@@ -1,4 +1,4 @@
-#include "slurm/node_memory.hpp"
+#include "protocol/node_memory.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdint>
 
-namespace osora::slurm {
+namespace osora::protocol {
 namespace {
 
 using testing::ElementsAre;
@@ -60,4 +60,4 @@ TEST(NodeMemory, NeverAWholeCluster) {
 }
 
 }  // namespace
-}  // namespace osora::slurm
+}  // namespace osora::protocol

@@ -1,10 +1,10 @@
-#include "slurm/node_memory.hpp"
+#include "protocol/node_memory.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
-namespace osora::slurm {
+namespace osora::protocol {
 namespace {
 
 constexpr double kFaded = 0.05;
@@ -55,4 +55,4 @@ std::vector<std::string> bad_hosts(NodeMemory const& memory, std::int64_t now_us
     return hosts;
 }
 
-}  // namespace osora::slurm
+}  // namespace osora::protocol

@@ -1,4 +1,4 @@
-#include "slurm/node_memory_file.hpp"
+#include "protocol/node_memory_file.hpp"
 
 #include "base/files/file_lock.hpp"
 #include "base/files/files.hpp"
@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-namespace osora::slurm {
+namespace osora::protocol {
 namespace {
 
 namespace fs = std::filesystem;
@@ -24,14 +24,13 @@ protected:
     ~NodeMemoryFileTest() override { fs::remove_all(state_.dir); }
 
     void remember(std::string const& host) {
-        NodeFault const fault{
-            .host = host, .cause = "fell silent", .weight = 2, .wall_us = kNow_us};
-        ASSERT_TRUE(remember_fault(state_, fault).has_value());
+        HostFault const fault{.host = host, .cause = "fell silent", .weight = 2};
+        ASSERT_TRUE(remember_fault(state_, fault, kNow_us).has_value());
     }
     void write(std::string const& text) {
         ASSERT_TRUE(write_file_atomic(state_.node_memory(), text).has_value());
     }
-    protocol::StatePaths state_{fs::path(testing::TempDir()) / fmt::format("nodes-{}", ::getpid())};
+    StatePaths state_{fs::path(testing::TempDir()) / fmt::format("nodes-{}", ::getpid())};
 };
 
 TEST_F(NodeMemoryFileTest, HasTheFaultsOfEarlierRuns) {
@@ -77,4 +76,4 @@ TEST_F(NodeMemoryFileTest, IsNotChangedWhileAnotherProcessChangesIt) {
 }
 
 }  // namespace
-}  // namespace osora::slurm
+}  // namespace osora::protocol

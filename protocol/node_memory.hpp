@@ -1,6 +1,6 @@
 // Which nodes have failed runs recently: STATE/node_memory.json. A fault counts 1 (2: the host did
 // not answer) and half as much a day later; a node whose score is too high is left out of new jobs
-// until the score has decayed. Pure.
+// until the score has decayed (Slurm), or used last (ssh). Pure.
 #pragma once
 
 #include "base/result.hpp"
@@ -12,7 +12,12 @@
 #include <string_view>
 #include <vector>
 
-namespace osora::slurm {
+namespace osora::protocol {
+
+struct HostFault {
+    std::string host, cause;
+    int weight = 1;
+};
 
 struct NodeRecord {
     std::string host;
@@ -46,4 +51,4 @@ inline constexpr std::size_t kExcludedMax = 50;  // a bug must not exclude a who
 /// Hosts to exclude, the worst first.
 [[nodiscard]] std::vector<std::string> bad_hosts(NodeMemory const& memory, std::int64_t now_us);
 
-}  // namespace osora::slurm
+}  // namespace osora::protocol
