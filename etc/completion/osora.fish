@@ -359,7 +359,7 @@ complete -c osora -n '__osora_is "history sql"' -l format -x -a 'text json csv m
 complete -c osora -n '__osora_is "history sql"' -l json -d 'The same as --format json'
 complete -c osora -n '__osora_is "history export"' -l to -r -F -d 'The file to make; with --format tensorboard a folder'
 complete -c osora -n '__osora_is "history export"' -l format -x -a 'archive tensorboard csv' -d 'archive (for osora history import), tensorboard or csv'
-complete -c osora -n '__osora_is "history export"' -l all -d 'Every run whose folder is there'
+complete -c osora -n '__osora_is "history export"' -l all -d 'Every run whose journal is there'
 complete -c osora -n '__osora_is "history export"' -l json -d 'Print one JSON object'
 complete -c osora -n '__osora_is "history export"' -k -a '(__osora_runs)'
 complete -c osora -n '__osora_is "history import"' -l json -d 'Print one JSON object'

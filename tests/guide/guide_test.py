@@ -144,7 +144,12 @@ def make_topology(folder):
                  ">cluster.json")
 
 
-SCENES = {"history.md": make_history, "regressions.md": make_values, "training.md": make_topology}
+def make_run(folder):
+    must(folder, "osora submit stage1.toml")
+
+
+SCENES = {"history.md": make_history, "regressions.md": make_values, "training.md": make_topology,
+          "operations.md": make_run}
 
 
 def listed(line, table):
@@ -225,6 +230,10 @@ def gate(problems):
     gone = [place for place in {*NOT_RUN.values(), *PRINTED.values()}
             if "/" in place and not (SOURCE / place).exists()]
     problems += [f"guide_test.py names {place}, which does not exist" for place in gone]
+    listed_pages = (SOURCE / "docs/index.md").read_text().split()
+    problems += [f"docs/index.md does not list guide/{page.stem}"
+                 for page in sorted((SOURCE / "docs/guide").glob("*.md"))
+                 if f"guide/{page.stem}" not in listed_pages]
     problems += [f"guide_test.py names {key!r}, which no page has" for key in sorted(stale)]
 
 
