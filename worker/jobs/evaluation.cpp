@@ -61,6 +61,15 @@ std::vector<plan::OnePassStep> share_of(std::vector<plan::OnePassStep> const& st
     return own;
 }
 
+/// As many as the rank with most: ranks that gather parameters in forward wait for each other in
+/// every pass.
+void fill_up(std::vector<plan::OnePassStep>& own, std::vector<plan::OnePassStep> const& all,
+             int dp_size) {
+    auto const ranks = static_cast<std::size_t>(dp_size);
+    std::size_t const most = (all.size() + ranks - 1) / ranks;
+    while (own.size() < most) own.push_back(all.front());
+}
+
 plan::BucketSet set_of(plan::Schedule const& schedule) {
     plan::BucketSet set;
     set.buckets = {schedule.buckets().begin(), schedule.buckets().end()};
@@ -77,6 +86,8 @@ Result<std::unique_ptr<Evaluation>> Evaluation::open(plan::WorkerJob const& job,
     made->data_ = std::move(*data);
     auto const steps = steps_of(*made->data_, static_cast<std::size_t>(job.config.eval.samples));
     auto own = share_of(steps, made->ranks_);
+    made->counted_ = own.size();
+    if (job.plan.chosen.zero_stage == 3) fill_up(own, steps, made->ranks_.dp_size);
     made->steps_ = own.size();
     auto const seed = static_cast<std::uint64_t>(job.config.train.seed);
     OSORA_TRY(auto schedule,
@@ -114,6 +125,7 @@ Result<Evaluation::Outcome> Evaluation::run(Trainer& trainer,
             progress();
             OSORA_TRY(auto const batch, source->next(static_cast<int>(step)));
             OSORA_TRY(double const loss, trainer.loss(batch.input));
+            if (step >= counted_) continue;
             loss_sum += loss * static_cast<double>(batch.input.samples);
             samples += static_cast<double>(batch.input.samples);
         }

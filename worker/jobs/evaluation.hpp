@@ -44,6 +44,7 @@ private:
     TrainRanks ranks_;
     std::unique_ptr<TrainData> data_;  // its schedule has this rank's steps
     std::uint64_t steps_ = 0;
+    std::uint64_t counted_ = 0;  // the first of them; others only keep peers company (ZeRO 3)
 };
 
 }  // namespace osora::worker
