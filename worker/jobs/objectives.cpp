@@ -206,7 +206,7 @@ RectifiedFlowConfig flow_of(plan::WorkerJob const& job, plan::ModelShape const& 
     // STDiT2's latents are of single frames, of an autoencoder without time.
     bool const frames = shape.family == plan::ModelFamily::stdit2 && shape.vae.spatial > 1;
     bool const pixels = shape.vae.temporal == 1 && (frames || job.config.data.latents.empty());
-    config.latent_frames = pixels ? LatentFrames::pixels : LatentFrames::open_sora_vae;
+    config.latent_frames = pixels ? LatentFrames::pixels : LatentFrames::also_of_short_clips;
     return config;
 }
 

@@ -62,7 +62,7 @@ at::Tensor stdit_sample(SamplePlan const& plan, std::vector<NamedTensor> const& 
     config.cfg_scale = plan.cfg_scale;
     config.flow.use_timestep_transform = plan.timestep_shift;
     config.flow.latent_frames =
-        plan.shape.vae.temporal == 1 ? LatentFrames::pixels : LatentFrames::open_sora_vae;
+        plan.shape.vae.temporal == 1 ? LatentFrames::pixels : LatentFrames::also_of_short_clips;
     Stdit3Input input;
     input.fps = at::full({1}, plan.fps, at::TensorOptions().device(device));
     input.height_px = size.height_px;

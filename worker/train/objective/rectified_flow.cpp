@@ -17,6 +17,10 @@
 namespace osora::worker {
 namespace {
 
+// Of Open-Sora's autoencoder.
+constexpr std::int64_t kChunkFrames = 17, kChunkLatents = 5;
+constexpr double kFramesALatent = 4;
+
 at::Tensor frame_mask(at::Tensor const& x_mask) {  // (B, T) -> (B, 1, T, 1, 1)
     return x_mask.view({x_mask.size(0), 1, x_mask.size(1), 1, 1});
 }
@@ -24,7 +28,10 @@ at::Tensor frame_mask(at::Tensor const& x_mask) {  // (B, T) -> (B, 1, T, 1, 1)
 double latent_frames(RectifiedFlowConfig const& config, VideoSize const& size, bool is_image) {
     if (is_image) return 1;
     if (config.latent_frames == LatentFrames::pixels) return static_cast<double>(size.num_frames);
-    return static_cast<double>(size.num_frames / 17 * 5);
+    bool const is_short = size.num_frames < kChunkFrames;
+    if (is_short && config.latent_frames == LatentFrames::also_of_short_clips)
+        return std::ceil(static_cast<double>(size.num_frames) / kFramesALatent);
+    return static_cast<double>(size.num_frames / kChunkFrames * kChunkLatents);
 }
 
 }  // namespace

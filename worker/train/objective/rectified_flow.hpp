@@ -15,7 +15,10 @@ enum class TimestepSampling { uniform, logit_normal, discrete };
 /// How many latent frames count for the time shift.
 enum class LatentFrames {
     open_sora_vae,  // num_frames // 17 * 5; 1 for images
-    pixels          // num_frames: no VAE
+    /// The same, but ceil(num_frames / 4) below 17 frames: Open-Sora counts none there, which makes
+    /// each time 0, and the first one of a sample NaN.
+    also_of_short_clips,
+    pixels  // num_frames: no VAE
 };
 
 struct RectifiedFlowConfig {

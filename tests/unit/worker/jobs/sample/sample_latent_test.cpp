@@ -1,6 +1,7 @@
 // Samples of small networks with random weights: what decides them, and what is refused.
 #include "worker/jobs/sample/sample_latent.hpp"
 
+#include "worker/jobs/objectives.hpp"
 #include "worker/model/mmdit/mmdit.hpp"
 #include "worker/model/stdit/stdit2.hpp"
 #include "worker/model/stdit/stdit3.hpp"
@@ -16,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 namespace osora::worker {
 namespace {
@@ -109,6 +111,30 @@ TEST_P(SampleLatent, WeightsThatDoNotFitOrAreBroken) {
 
 INSTANTIATE_TEST_SUITE_P(Families, SampleLatent,
                          testing::Values("stdit3-tiny", "stdit2-tiny", "mmdit-tiny"));
+
+/// Frames of one chunk of the autoencoder, or less.
+TEST(SampleShortClip, HasShiftedTimes) {
+    SamplePlan plan = plan_of("stdit3-tiny");
+    plan.shape.vae = {.temporal = 4, .spatial = 1, .chunk_frames = 17};
+    plan.num_frames = 5;
+    plan.timestep_shift = true;
+    auto const made = sample_latent(plan, weights_of("stdit3-tiny"), {}, Device());
+    ASSERT_TRUE(made.has_value()) << made.error().message;
+    EXPECT_EQ(made->sizes(), (std::vector<std::int64_t>{1, 3, 2, 8, 12}));
+
+    plan::WorkerJob job;
+    job.config.data.latents = "cache";
+    job.config.train.timestep_shift = true;
+    auto const flow = flow_of(job, plan::model_shape("stdit3-xl/2").value());
+    for (auto const& [frames, shifted] : {std::pair(2, 500.0),
+                                          {4, 500.0},
+                                          {5, 585.7864376269050},
+                                          {16, 666.6666666666667},
+                                          {17, 690.9830056250525}}) {
+        EXPECT_NEAR(timestep_transform(flow, 500, {512, 512, frames}, false), shifted, 1e-9)
+            << frames;
+    }
+}
 
 TEST(LoadCaption, WhatAFileMayHold) {
     std::string pattern = testing::TempDir() + "caption-XXXXXX";
