@@ -15,11 +15,8 @@
 namespace osora::worker {
 namespace {
 
-constexpr double kImageFps = 120;  // Open-Sora's value for images
-
 SampleIdentity identity_of(plan::SampleRef const& ref, int num_frames, double fps) {
-    return {
-        .id = ref.random, .epoch = ref.epoch, .fps = num_frames == 1 || fps <= 0 ? kImageFps : fps};
+    return {.id = ref.random, .epoch = ref.epoch, .fps = fps_for_network(num_frames, fps)};
 }
 
 /// What both sources know of a step before its data.

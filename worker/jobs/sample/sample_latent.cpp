@@ -64,7 +64,8 @@ at::Tensor stdit_sample(SamplePlan const& plan, std::vector<NamedTensor> const& 
     config.flow.latent_frames =
         plan.shape.vae.temporal == 1 ? LatentFrames::pixels : LatentFrames::also_of_short_clips;
     Stdit3Input input;
-    input.fps = at::full({1}, plan.fps, at::TensorOptions().device(device));
+    input.fps = at::full({1}, fps_for_network(plan.num_frames, plan.fps),
+                         at::TensorOptions().device(device));
     input.height_px = size.height_px;
     input.width_px = size.width_px;
     bool const guided = caption.text.defined();

@@ -25,6 +25,13 @@ struct SampleIdentity {
     double fps = 0;
 };
 
+/// Frames a second as networks read them: Open-Sora has one value for images, used here for clips
+/// of an unknown rate too.
+[[nodiscard]] inline double fps_for_network(std::int64_t num_frames, double fps) {
+    constexpr double kImageFps = 120;
+    return num_frames == 1 || fps <= 0 ? kImageFps : fps;
+}
+
 /// Samples of one forward pass, on the device of the network.
 struct MicroBatch {
     at::Tensor x;                         // (B, C, T, H, W) fp32: RGB in [-1, 1], or latents

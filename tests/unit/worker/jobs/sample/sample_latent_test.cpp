@@ -95,6 +95,20 @@ TEST_P(SampleLatent, ACaptionGuides) {
     EXPECT_FALSE(at::allclose(sample(plain, caption), guided, 1e-4, 1e-4));
 }
 
+TEST_P(SampleLatent, AnImageHasTheRateThatImagesAreTrainedWith) {
+    for (NamedTensor const& each : weights_) {  // initially 0: the rate would have no effect
+        at::NoGradGuard const no_grad;
+        if (each.name == "fps_embedder.mlp.2.weight") each.tensor.normal_(0, 1);
+        if (each.name == "blocks.0.attn_temp.proj.weight") each.tensor.normal_(0, 1);
+    }
+    SamplePlan as_trained = plan_;
+    as_trained.fps = 120;
+    bool const reads_rate = plan_.shape.family != plan::ModelFamily::mmdit;
+    EXPECT_EQ(at::equal(sample(plan_), sample(as_trained)), !reads_rate);
+    plan_.num_frames = as_trained.num_frames = 1;
+    EXPECT_TRUE(at::equal(sample(plan_), sample(as_trained)));
+}
+
 TEST_P(SampleLatent, WeightsThatDoNotFitOrAreBroken) {
     auto const message = [&] {
         return sample_latent(plan_, weights_, {}, Device()).error().message;
