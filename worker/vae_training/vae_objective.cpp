@@ -182,8 +182,15 @@ at::Tensor VaeObjective::real_loss(at::Tensor const& x, Latents const& latents) 
 }
 
 at::Tensor VaeObjective::loss(MicroBatch const& batch) {
-    at::Tensor const x =
-        seen(batch.x).to(parts_.vae.parameters().find("scale")->tensor.scalar_type());
+    return loss_of(seen(batch.x), batch);
+}
+
+at::Tensor VaeObjective::held_out_loss(MicroBatch const& batch) {
+    return loss_of(batch.x, batch);
+}
+
+at::Tensor VaeObjective::loss_of(at::Tensor const& frames, MicroBatch const& batch) {
+    at::Tensor const x = frames.to(parts_.vae.parameters().find("scale")->tensor.scalar_type());
     Latents const latents = through_time(encode_frames(x, batch), batch);
     at::Tensor loss = at::zeros({}, x.options());
     if (section_.real_rec) loss = loss.add(real_loss(x, latents));

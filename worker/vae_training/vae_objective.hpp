@@ -38,6 +38,8 @@ public:
     [[nodiscard]] Parameters& parameters() override { return parts_.vae.parameters(); }
     void begin_step(int step) override;
     [[nodiscard]] at::Tensor loss(MicroBatch const& batch) override;
+    /// Of all frames, in every step.
+    [[nodiscard]] at::Tensor held_out_loss(MicroBatch const& batch) override;
     void after_update() override;
     [[nodiscard]] std::vector<NamedTensor> state() const override;
     /// psnr_db of this rank's last step, where frames are reconstructed.
@@ -46,6 +48,7 @@ public:
 private:
     struct Latents;
     [[nodiscard]] at::Tensor seen(at::Tensor const& x) const;
+    [[nodiscard]] at::Tensor loss_of(at::Tensor const& frames, MicroBatch const& batch);
     [[nodiscard]] at::Tensor encode_frames(at::Tensor const& x, MicroBatch const& batch) const;
     [[nodiscard]] Latents through_time(at::Tensor const& x_z, MicroBatch const& batch) const;
     [[nodiscard]] at::Tensor decode_frames(at::Tensor const& x_z) const;
