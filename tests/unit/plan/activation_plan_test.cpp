@@ -1,11 +1,13 @@
 // The planner's way to hold activations, against what fits beside it.
 #include "plan/memory.hpp"
+#include "plan/model/model_sizes.hpp"
 #include "plan/planner.hpp"
 #include "tests/unit/plan/requests.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <string>
 
 namespace osora::plan {
@@ -46,6 +48,25 @@ PlanRequest adapters_of_wide_blocks() {
     r.config.optim.lora_rank = 4;
     r.config.memory.rank_memory_gib = 4;
     return r;
+}
+
+// What osora report divides by the GPU's peak: 3 forward passes, or with adapters 2 and a third one
+// of attention's products alone.
+TEST(ActivationPlan, AdaptersComputeNoGradientsOfFrozenWeights) {
+    PlanRequest r = adapters_of_wide_blocks();
+    ModelShape const shape = model_shape(r.config.model).value();
+    BucketPlan const with = plan_of(r).chosen.buckets[0];
+    r.config.optim.lora_rank = 0;
+    BucketPlan const without = plan_of(r).chosen.buckets[0];
+    double const frames = std::ceil(with.num_frames / static_cast<double>(shape.patch_size[0]));
+    double const per_frame = std::ceil(with.height / static_cast<double>(shape.patch_size[1])) *
+                             std::ceil(with.width / static_cast<double>(shape.patch_size[2]));
+    EXPECT_EQ(with.tokens_per_sample, frames * per_frame);
+    // Of each pair of blocks: within frames, across them, and twice with the text.
+    double const seen = per_frame + frames + 2.0 * shape.text_tokens;
+    double const attention = 8.0 * frames * per_frame * 4 * 384 * seen;
+    EXPECT_NEAR(with.gflop_per_sample, without.gflop_per_sample * 2 / 3 + attention / 1e9,
+                1e-9 * without.gflop_per_sample);
 }
 
 // What a rank's memory is short of decides, and offloading comes before recomputing.
