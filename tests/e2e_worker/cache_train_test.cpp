@@ -13,6 +13,7 @@
 #include <ATen/ops/cat.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 
@@ -181,6 +182,28 @@ TEST_F(CachedTraining, CaptionsGoWithClipsToo) {
     captions_[2].second = "a caption that nobody encoded";
     write_captions(captions_);
     EXPECT_THAT(refusal(pixels, 13), HasSubstr("1 of 4 captions are not in it, the first of line"));
+}
+
+TEST_F(CachedTraining, MmditNamesCaptionsWithoutPadding) {
+    auto padded = encode_job(1, "padded");
+    padded.config.text.padded = true;
+    padded.config.encode.latents = false;
+    ASSERT_EQ(run(padded, 1)[0].exit_code, 0);
+    auto const warnings = [&](std::string const& cache, char const* arch) {
+        auto job = on_pixels(train_job(1, 1));
+        job.config.model.arch = arch;
+        job.config.text.embeddings = cache;
+        auto const ended = run(job, 1)[0];
+        EXPECT_EQ(ended.exit_code, 0) << last_output_lines(ended);
+        fs::remove_all(folder_ / "run dir" / "checkpoints");
+        auto const notices = ended.of("notice");
+        return std::ranges::count_if(notices, [](auto const& notice) {
+            return notice.at("kind").as_string() == "text_not_padded";
+        });
+    };
+    EXPECT_EQ(warnings("cache", "mmdit-tiny"), 1);
+    EXPECT_EQ(warnings("padded", "mmdit-tiny"), 0);
+    EXPECT_EQ(warnings("cache", "stdit3-tiny"), 0);  // it reads the mask
 }
 
 TEST_F(CachedTraining, EvaluatesHeldOutClipsTheSameWayEachTime) {

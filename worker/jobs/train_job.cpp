@@ -113,6 +113,22 @@ Result<void> report_null_caption(TrainData const& data, plan::WorkerJob const& j
     return {};
 }
 
+/// Captions of a rank's step are filled up to the longest of them, and MMDiT reads no mask.
+Result<void> report_unpadded(TrainData const& data, plan::WorkerJob const& job, AgentLink& agent) {
+    if (job.config.run.job != "train" || !data.text || data.text->index.text.padded) return {};
+    OSORA_TRY(auto const shape, plan::sample_shape(job.config));
+    if (shape.family != plan::ModelFamily::mmdit) return {};
+    agent.send(protocol::WorkerNotice{
+        .kind = "text_not_padded",
+        .severity = "warning",
+        .step = 0,
+        .detail = data.text->path.string() +
+                  ": its captions are not padded, and MMDiT reads padding: the loss of a sample "
+                  "depends on the longest caption of its rank's step, so on the number of ranks; "
+                  "encode it with text.padded = true"});
+    return {};
+}
+
 /// One stage of the run: its loader, its steps.
 Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage,
                                StageParts const& parts) {
@@ -124,6 +140,7 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
     if (parts.self.rank == 0) {
         report_data(data, staged, parts.agent);
         OSORA_TRY_VOID(report_null_caption(data, staged, parts.agent));
+        OSORA_TRY_VOID(report_unpadded(data, staged, parts.agent));
     }
     parts.trainer.use(staged.config.optim, stage.rate);
     SourceSteps const steps{.rank = parts.ranks.dp_rank,
