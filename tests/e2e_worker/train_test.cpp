@@ -328,6 +328,13 @@ TEST_F(Train, RefusesACheckpointOfOtherData) {
     EXPECT_EQ(refused.exit_code, 14);
     EXPECT_THAT(std::string(refused.of("failed")[0].at("message").as_string()),
                 testing::HasSubstr("resume"));
+    // Other shares of the clips.
+    other = job(1, 4);
+    other.config.bucket[0].keep_prob = 0.3;
+    auto const shares = run(other, 1)[0];
+    EXPECT_EQ(shares.exit_code, 14);
+    EXPECT_THAT(std::string(shares.of("failed")[0].at("message").as_string()),
+                testing::HasSubstr("keep_prob of the buckets is 0.6, 0.5, 1, this run has 0.3, "));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "worker/jobs/train_data.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <algorithm>
@@ -91,10 +92,16 @@ Result<void> check_same_work(ResumeContext const& context, CheckpointState const
     }
     if (state.seed != config.train.seed) return differs("seed", state.seed, config.train.seed);
     // Stage of the last step done: at the border of two stages that is the earlier one.
-    OSORA_TRY(auto const hash, context.data_hash(std::max(0, state.step - 1)));
-    if (state.schedule_hash != hash) {
-        return differs("the hash of clips, buckets and batches", state.schedule_hash, hash);
+    OSORA_TRY(auto const* const data, context.data_of(std::max(0, state.step - 1)));
+    if (state.schedule_hash != data->hash) {
+        return differs("the hash of clips, buckets and batches", state.schedule_hash, data->hash);
     }
+    auto const shown = [](std::vector<double> const& each) {
+        return fmt::format("{}", fmt::join(each, ", "));
+    };
+    if (!state.keep_probs.empty() && state.keep_probs != data->keep_probs)
+        return differs("keep_prob of the buckets", shown(state.keep_probs),
+                       shown(data->keep_probs));
     return {};
 }
 

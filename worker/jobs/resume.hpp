@@ -7,19 +7,20 @@
 #include "worker/parallel/process_group.hpp"
 #include "worker/train/trainer.hpp"
 
-#include <cstdint>
 #include <functional>
 #include <optional>
 
 namespace osora::worker {
+
+struct TrainData;
 
 struct ResumeContext {
     plan::WorkerJob const& job;
     RankEnvironment const& self;
     std::optional<Group> const& group;
     AgentLink& agent;  // receives checkpoints that cannot be read
-    /// TrainData::hash of the data that a step is trained on.
-    std::function<Result<std::uint64_t>(int step)> data_hash;
+    /// What a step is trained on.
+    std::function<Result<TrainData const*>(int step)> data_of;
 };
 
 /// Restores `trainer` and returns the first step to do (0 without a checkpoint). invalid_input if

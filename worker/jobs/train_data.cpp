@@ -148,6 +148,8 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
         data->bucket_plans.push_back(plans[bucket.entry]);
     }
     data->hash = hash_of(*data, job);
+    for (auto const& bucket : job.config.bucket)
+        if (!data->latents) data->keep_probs.push_back(bucket.keep_prob);
     return data;
 }
 

@@ -25,7 +25,8 @@ struct TrainData {
     int text_tokens = 0;                 // of the model: longer captions are cut
     std::unique_ptr<plan::Schedule> schedule;
     std::vector<plan::BucketPlan> bucket_plans;  // per bucket of the schedule
-    std::uint64_t hash = 0;  // hash of everything that decides which samples a step trains on
+    std::uint64_t hash = 0;  // hash of everything that decides which samples a step trains on,
+    std::vector<double> keep_probs;  // except these, of the run file's buckets; a cache has its own
 };
 
 /// Reads the manifest or the cache and makes the schedule. Errors: not_found / invalid_input with

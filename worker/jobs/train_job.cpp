@@ -231,11 +231,11 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
                                     static_cast<std::uint64_t>(job.config.train.seed)));
     Trainer trainer(job, std::move(objective), ranks, device);
     StageData opened(job, self);
-    auto const data_hash = [&](int step) -> Result<std::uint64_t> {
+    auto const data_of = [&](int step) -> Result<TrainData const*> {
         OSORA_TRY_VOID(opened.open(plan::stage_at(job, step).index));
-        return opened.data().hash;
+        return &opened.data();
     };
-    OSORA_TRY(int const start_step, restore_latest({job, self, group, agent, data_hash}, trainer));
+    OSORA_TRY(int const start_step, restore_latest({job, self, group, agent, data_of}, trainer));
     auto facts = process_facts(device);
     facts["parameters"] = std::to_string(trainer.parameters().trainable_count());
     agent.send(protocol::WorkerHello{.rank = self.rank,

@@ -188,6 +188,7 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     state.step = next_step;
     state.seed = config.train.seed;
     state.schedule_hash = parts_.data.hash;
+    state.keep_probs = parts_.data.keep_probs;
     state.arch = plan::trained_arch(config);
     state.model = config.model;
     state.trained_on = trained_on(parts_.job, parts_.data);

@@ -39,6 +39,7 @@ struct CheckpointState {
     std::int64_t seed = 0;
     std::int64_t optimizer_steps = 0;  // less than step when steps were skipped (NaN)
     std::uint64_t schedule_hash = 0;   // of buckets, batches and clips: must be the same to resume
+    std::vector<double> keep_probs;    // of the buckets, likewise; empty: cached latents, or older
     std::string arch;
     plan::ModelSection model;  // its sizes; 0 as in the run file
     TrainedOn trained_on;
@@ -52,9 +53,9 @@ struct CheckpointState {
     std::vector<std::string> files;  // of tensors; none listed: the first four, without adapters
 };
 BOOST_DESCRIBE_STRUCT(CheckpointState, (),
-                      (version, run_uuid, step, seed, optimizer_steps, schedule_hash, arch, model,
-                       trained_on, trainable, torch_version, grad_norms, loss_scale, lora_rank,
-                       lora_alpha, figures, files))
+                      (version, run_uuid, step, seed, optimizer_steps, schedule_hash, keep_probs,
+                       arch, model, trained_on, trainable, torch_version, grad_norms, loss_scale,
+                       lora_rank, lora_alpha, figures, files))
 
 /// The tensors of a checkpoint, a file each; names as in the state dict. An empty list has no file.
 template <class Tensor>
