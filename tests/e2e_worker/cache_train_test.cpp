@@ -145,6 +145,11 @@ TEST_F(CachedTraining, ResumesBitExactly) {
     auto const resumed = run(train_job(1, 8), 1)[0];
     ASSERT_EQ(resumed.exit_code, 0) << last_output_lines(resumed);
     EXPECT_EQ(resumed.steps("loss"), std::vector(whole.begin() + 5, whole.end()));
+    // What samples are made with.
+    auto const state =
+        worker::load_checkpoint_state(folder_ / "run dir" / "checkpoints" / "step-00000008");
+    ASSERT_TRUE(state.has_value()) << state.error().message;
+    EXPECT_EQ(state->trained_on.fps, 12);
     // Another cache is other data.
     auto other = encode_job(1, "bf16");
     other.config.encode.dtype = "bf16";

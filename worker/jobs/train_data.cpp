@@ -6,6 +6,7 @@
 #include "plan/clip_statistics.hpp"
 #include "plan/model/model_sizes.hpp"
 #include "plan/model/trained_model.hpp"
+#include "worker/cache/latent_cache.hpp"
 #include "worker/data/listed_size.hpp"
 #include "worker/jobs/objectives.hpp"
 
@@ -165,6 +166,19 @@ LoaderOptions loader_options(plan::WorkerJob const& job) {
     return options;
 }
 
+namespace {
+
+/// Of the first clip; 0: unknown.
+double first_fps(TrainData const& data) {
+    if (!data.manifest.clips.empty()) return data.manifest.clips.front().fps;
+    if (!data.latents || data.schedule->buckets().empty()) return 0;
+    LatentCache cache(data.latents->path, data.latents->index);
+    auto const clip = cache.read(data.schedule->buckets().front().clips.front());
+    return clip.has_value() ? clip->fps : 0;
+}
+
+}  // namespace
+
 TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data) {
     TrainedOn found;
     if (!data.schedule->buckets().empty()) {
@@ -173,7 +187,7 @@ TrainedOn trained_on(plan::WorkerJob const& job, TrainData const& data) {
         found.width = key.width;
         found.num_frames = key.num_frames;
     }
-    if (!data.manifest.clips.empty()) found.fps = data.manifest.clips.front().fps;
+    found.fps = first_fps(data);
     auto const shape = plan::model_shape(job.config.model);
     found.timestep_shift = shape.has_value() && shifts_timesteps(job, *shape);
     return found;
