@@ -273,10 +273,10 @@ CommandSpec data_look_command() {
             "the seed of training, and draws up to 8 of its frames in a row: cropped and resized "
             "as the trainer gets them. Prints, in the order of the rows, the clip's bucket, "
             "source size, crop, scale and frame numbers. A clip that is left out or damaged has a "
-            "grey row, with the reason in the text; training uses another clip in place of a "
-            "damaged one. A list without a run file needs --bucket; sides are then multiples of "
-            "what the default model needs. Runs in osora-clips. Exit code 1: a chosen clip is "
-            "damaged, or none could be shown.",
+            "grey row, with the reason in the text, also when it crashes FFmpeg, twice (crash); "
+            "training uses another clip in place of a damaged one. A list without a run file needs "
+            "--bucket; sides are then multiples of what the default model needs. Runs in "
+            "osora-clips. Exit code 1: a chosen clip is damaged, or none could be shown.",
         .example =
             "osora data look stage1.toml --clips 8 --out look.png\n"
             "osora data look clips.csv --bucket 360p:51 --clip cats/a.mp4 --force --json",

@@ -10,7 +10,7 @@
 #include "worker/clips/index.hpp"
 #include "worker/clips/isolate/child_reader.hpp"
 #include "worker/clips/isolate/read.hpp"
-#include "worker/clips/look.hpp"
+#include "worker/clips/look/look.hpp"
 #include "worker/clips/score.hpp"
 #include "worker/data/frames/decoder.hpp"
 
@@ -31,6 +31,7 @@ constexpr std::string_view kUsage =
     "       osora-clips read REQUEST       decodes for osora-clips score and ranks of job = score\n"
     "       osora-clips verify REQUEST     decodes for osora-clips check\n"
     "       osora-clips survey REQUEST     reads for osora-clips index\n"
+    "       osora-clips draw REQUEST       decodes for osora-clips look\n"
     "       osora-clips --version | --help\n"
     "REQUEST is a JSON object, as is the answer.\n"
     "example: osora-clips bench '{\"manifest\": \"clips.csv\", \"num_frames\": 16, "
@@ -72,6 +73,10 @@ Result<protocol::ClipIndex> index_apart(protocol::ClipIndexRequest const& reques
     return index_clips(request, reader_program());
 }
 
+Result<protocol::ClipLook> look_apart(protocol::ClipLookRequest const& request) {
+    return look_clips(request, reader_program());
+}
+
 /// A child that another osora-clips, or a rank, gives clips to.
 template <class Request>
 int serve(std::vector<std::string> const& arguments, Result<void> (*work)(Request const&)) {
@@ -96,11 +101,12 @@ int run(std::vector<std::string> const& arguments) {
     if (arguments.size() == 2 && arguments[0] == "bench") return answer(arguments[1], bench_clips);
     if (arguments.size() == 2 && arguments[0] == "check") return answer(arguments[1], check_apart);
     if (arguments.size() == 2 && arguments[0] == "index") return answer(arguments[1], index_apart);
-    if (arguments.size() == 2 && arguments[0] == "look") return answer(arguments[1], look_clips);
+    if (arguments.size() == 2 && arguments[0] == "look") return answer(arguments[1], look_apart);
     if (arguments.size() == 2 && arguments[0] == "score") return answer(arguments[1], score_apart);
     if (arguments.size() == 2 && arguments[0] == "read") return serve(arguments, read_clips);
     if (arguments.size() == 2 && arguments[0] == "verify") return serve(arguments, verify_clips);
     if (arguments.size() == 2 && arguments[0] == "survey") return serve(arguments, survey_clips);
+    if (arguments.size() == 2 && arguments[0] == "draw") return serve(arguments, draw_clips);
     fmt::print(stderr, "{}", kUsage);
     return protocol::kExitConfiguration;
 }

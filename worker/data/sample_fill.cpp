@@ -45,8 +45,13 @@ private:
     [[nodiscard]] int window_frames() const {
         return (bucket_.key.num_frames - 1) * source_.frame_stride + 1;
     }
+    [[nodiscard]] Clip const& clip_at(std::uint32_t index) const {
+        OSORA_CHECK_LE(source_.first_clip, index);
+        OSORA_CHECK_LT(index - source_.first_clip, source_.manifest.clips.size());
+        return source_.manifest.clips[index - source_.first_clip];
+    }
     [[nodiscard]] bool is_long_enough(std::uint32_t index) const {
-        return source_.manifest.clips[index].num_frames >= window_frames();
+        return clip_at(index).num_frames >= window_frames();
     }
 
     /// Its own clip, others of the bucket, then any clip.
@@ -54,13 +59,13 @@ private:
         if (attempt == 0) return ref_.clip;
         if (attempt < own) return source_.schedule.replacement(ref_, attempt - 1);
         std::uint64_t const hash = plan::hash64({ref_.random, ref_.clip, attempt});
-        return static_cast<std::uint32_t>(plan::below(hash, source_.manifest.clips.size()));
+        return source_.first_clip +
+               static_cast<std::uint32_t>(plan::below(hash, source_.manifest.clips.size()));
     }
 
     /// Tries a clip; false: it is bad, and that is noted. Errors: cancelled.
     Result<bool> take(std::uint32_t index, std::span<std::uint8_t> out) {
-        OSORA_CHECK_LT(index, source_.manifest.clips.size());
-        Clip const& clip = source_.manifest.clips[index];
+        Clip const& clip = clip_at(index);
         if (!filled_.bad.empty() && filled_.bad.back().replacement.empty())
             filled_.bad.back().replacement = clip.path;
         filled_.sample.clip = index;

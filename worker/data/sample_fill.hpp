@@ -37,10 +37,11 @@ private:
     std::unordered_map<std::uint32_t, int> frames_;
 };
 
-/// The source of samples; the schedule's clip indices are the manifest's.
+/// The source of samples; the schedule's clip indices are the manifest's, plus first_clip.
 struct SampleSource {
     plan::Schedule const& schedule;
     Manifest const& manifest;
+    std::uint32_t first_clip = 0;  // number of the manifest's first clip, if it is a part of a list
     int frame_stride = 1;
     bool replace_bad = true;
     bool count_frames = false;       // LoadedSample::num_frames comes from the file

@@ -8,7 +8,7 @@ PROXY = """#!{python}
 import os, pathlib, resource, signal, socket, struct, subprocess, sys, time
 clips = {clips!r}
 {hook}
-if sys.argv[1] not in ("read", "verify", "survey"):
+if sys.argv[1] not in ("read", "verify", "survey", "draw"):
     os.execv(clips, [clips, *sys.argv[1:]])
 def take(stream, size):
     data = b""

@@ -126,6 +126,20 @@ def check_data_index(folder, names):
     assert tries(folder) == {"crash.mp4": 2}
 
 
+def check_data_look(folder, names):
+    """The row of the clip that crashed is grey, all others are drawn as without it."""
+    look = ("data", "look", "clips.csv", "--bucket", "64:4", "--clips", str(len(names)), "--json")
+    wanted = json.loads(osora(folder, *look, crashing=False))["clips"]
+    found = json.loads(osora(folder, *look, "--force", code=1))
+    assert found["clips"][3].pop("kind") == "crash", found["clips"][3]
+    assert found["clips"][3]["damaged"] and SIGNAL.endswith(found["clips"][3]["reason"]), found
+    assert found["clips"][3]["height"] == wanted[3]["height"] > 0, found["clips"][3]
+    assert [each["frames"] for each in found["clips"]] == [
+        [] if i == 3 else each["frames"] for i, each in enumerate(wanted)], found
+    assert (folder / "look.png").stat().st_size > 0
+    assert tries(folder) == {**dict.fromkeys(names, 1), "crash.mp4": 2, "once.mp4": 2}
+
+
 def check_run(folder, names):
     (folder / "score.toml").write_text(RUN_FILE.format(output="run.csv", manifest="clips.csv"))
     osora(folder, "submit", "score.toml")
@@ -162,6 +176,7 @@ def main():
         check_data_score(folder, names)
         check_data_check(folder, names)
         check_data_index(folder, names)
+        check_data_look(folder, names)
         check_run(folder, names)
         check_too_many(folder)
 

@@ -1,4 +1,4 @@
-#include "worker/clips/clip_sheet.hpp"
+#include "worker/clips/look/clip_sheet.hpp"
 
 #include "base/check.hpp"
 #include "worker/data/contact_sheet.hpp"
@@ -30,15 +30,6 @@ void reduce(RgbFrames const& sample, int from, int factor, RgbFrames& row, int i
     }
 }
 
-RgbFrames row_of(FrameSize size, int shown, int factor) {
-    RgbFrames row;
-    row.frames = shown;
-    row.height = size.height / factor;
-    row.width = size.width / factor;
-    row.pixels.assign(static_cast<std::size_t>(shown) * row.frame_bytes(), kNoPixelsGrey);
-    return row;
-}
-
 }  // namespace
 
 int sheet_factor(FrameSize size, int shown, int width_max) {
@@ -49,20 +40,26 @@ int sheet_factor(FrameSize size, int shown, int width_max) {
     return factor;
 }
 
-void ClipSheet::add(RgbFrames const& sample) {
-    OSORA_CHECK(sample.frames > 0 && sample.height > 0 && sample.width > 0);
-    auto const indices = spread_frames(sample.frames, kSheetFramesMax);
-    auto const shown = static_cast<int>(indices.size());
-    FrameSize const size{.height = sample.height, .width = sample.width};
-    int const factor = sheet_factor(size, shown, width_max_);
-    RgbFrames row = row_of(size, shown, factor);
-    for (int place = 0; place < shown; ++place)
-        reduce(sample, indices[static_cast<std::size_t>(place)], factor, row, place);
-    rows_.push_back(std::move(row));
+RgbFrames grey_row(FrameSize size, int frames, int width_max) {
+    RgbFrames row;
+    row.frames = std::min(frames, kSheetFramesMax);
+    int const factor = sheet_factor(size, row.frames, width_max);
+    row.height = size.height / factor;
+    row.width = size.width / factor;
+    row.pixels.assign(static_cast<std::size_t>(row.frames) * row.frame_bytes(), kNoPixelsGrey);
+    return row;
 }
 
-void ClipSheet::add_grey(FrameSize size, int shown) {
-    rows_.push_back(row_of(size, shown, sheet_factor(size, shown, width_max_)));
+RgbFrames sample_row(RgbFrames const& sample, int width_max) {
+    OSORA_CHECK(sample.frames > 0 && sample.height > 0 && sample.width > 0);
+    FrameSize const size{.height = sample.height, .width = sample.width};
+    RgbFrames row = grey_row(size, sample.frames, width_max);
+    auto const indices = spread_frames(sample.frames, kSheetFramesMax);
+    OSORA_CHECK_EQ(static_cast<int>(indices.size()), row.frames);
+    int const factor = sheet_factor(size, row.frames, width_max);
+    for (int place = 0; place < row.frames; ++place)
+        reduce(sample, indices[static_cast<std::size_t>(place)], factor, row, place);
+    return row;
 }
 
 RgbFrames ClipSheet::picture() const {

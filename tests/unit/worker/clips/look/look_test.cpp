@@ -1,12 +1,12 @@
 // The picture has the pixels that the loader gives the trainer, and that ffmpeg shows of the frames
 // that the answer names.
-#include "worker/clips/look.hpp"
+#include "worker/clips/look/look.hpp"
 
 #include "base/text/units.hpp"
 #include "plan/buckets/assign.hpp"
 #include "plan/buckets/schedule.hpp"
 #include "tests/unit/worker/data/clips.hpp"
-#include "worker/clips/clip_sheet.hpp"
+#include "worker/clips/look/clip_sheet.hpp"
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/loader.hpp"
 #include "worker/data/manifest.hpp"

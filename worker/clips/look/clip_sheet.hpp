@@ -5,7 +5,7 @@
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/frames/rgb_frames.hpp"
 
-#include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace osora::worker {
@@ -17,14 +17,16 @@ inline constexpr FrameSize kGreySize{.height = 48, .width = 64};
 /// By this number the sides of `shown` frames are divided, so that they fit side by side.
 [[nodiscard]] int sheet_factor(FrameSize size, int shown, int width_max);
 
+/// What a sample of `frames` frames of `size` takes in the sheet; grey.
+[[nodiscard]] RgbFrames grey_row(FrameSize size, int frames, int width_max);
+
+/// The same with the frames of a sample, spread over it. Each pixel is the mean of a square.
+[[nodiscard]] RgbFrames sample_row(RgbFrames const& sample, int width_max);
+
 class ClipSheet {
 public:
-    explicit ClipSheet(int width_max) : width_max_(width_max) {}
-
-    /// The frames of a sample, (num_frames, height, width, 3). Each pixel is the mean of a square.
-    void add(RgbFrames const& sample);
-    /// A clip without pixels, in the place that `shown` frames would take.
-    void add_grey(FrameSize size, int shown);
+    /// A row as one of the functions above makes it.
+    void add(RgbFrames row) { rows_.push_back(std::move(row)); }
     /// One frame of RGB with all rows, the first one at the top.
     [[nodiscard]] RgbFrames picture() const;
 
@@ -34,7 +36,6 @@ public:
     }
 
 private:
-    int width_max_;
     std::vector<RgbFrames> rows_;
 };
 

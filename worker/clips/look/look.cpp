@@ -1,18 +1,15 @@
 // Samples go through the schedule, fill_sample() and the manifest reader of the trainer; here is
-// only the choice of clips, and why one is not shown. LibTorch has no part in it: it first sees the
-// RGB bytes that are drawn here.
-#include "worker/clips/look.hpp"
+// only the choice of clips and their places in the picture. LibTorch has no part in it: it first
+// sees the RGB bytes that are drawn here.
+#include "worker/clips/look/look.hpp"
 
 #include "base/text/nearest.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/text.hpp"
-#include "base/text/utf8.hpp"
-#include "plan/buckets/crop.hpp"
 #include "plan/buckets/loader_memory.hpp"
-#include "worker/clips/clip_sheet.hpp"
-#include "worker/clips/look_source.hpp"
-#include "worker/data/contact_sheet.hpp"
-#include "worker/data/sample_fill.hpp"
+#include "worker/clips/look/clip_sheet.hpp"
+#include "worker/clips/look/look_sample.hpp"
+#include "worker/clips/look/look_source.hpp"
 #include "worker/data/video_writer.hpp"
 
 #include <fmt/format.h>
@@ -25,10 +22,6 @@ namespace osora::worker {
 namespace {
 
 constexpr int kPictureSideMax = 16'384;
-
-std::string said_text(std::string const& text) {
-    return is_utf8(text) ? text : printable(text);
-}
 
 /// The rows that `word` names: a path as the list writes it, an absolute one, or a line.
 Result<std::vector<ListedClip const*>> rows_named(std::vector<ListedClip> const& listed,
@@ -109,98 +102,45 @@ Result<void> check_picture(std::vector<LookPlace> const& places, int width_max) 
     return {};
 }
 
-/// Fills and draws one clip after the other.
+/// Draws one clip after the other.
 class Looker {
 public:
-    Looker(LookSource const& source, protocol::ClipLookRequest const& request)
-        : source_(source),
-          request_(request),
-          decoder_({.deadline_s = request.deadline_s, .pixels_max = source.pixels_max()}),
-          sheet_(request.width_max) {}
+    Looker(LookSource const& source, protocol::ClipLookRequest const& request,
+           ReaderProgram const& program)
+        : source_(source), request_(request), drawer_(request, program) {}
 
     Result<protocol::LookedClip> look(LookPlace& place) {
-        RgbFrames frames{.pixels = {},
-                         .frames = place.key.num_frames,
-                         .height = place.key.height,
-                         .width = place.key.width};
-        std::optional<FilledSample> filled;
+        DrawnSample drawn;
         if (place.ref) {
-            frames.pixels.resize(static_cast<std::size_t>(frames.frames) * frames.frame_bytes());
-            SampleSource const source{.schedule = source_.schedule(),
-                                      .manifest = source_.manifest(),
-                                      .replace_bad = false,
-                                      .count_frames = true,
-                                      .lengths = &lengths_};
-            OSORA_TRY(filled, fill_sample(source, *place.ref, decoder_, frames.pixels));
-            if (filled->sample.missing) {
-                place.fault = fault(place, *filled);
-                place.damaged = true;
-            }
+            OSORA_TRY(drawn, drawer_.draw({.clip = source_.manifest().clips[*place.clip],
+                                           .number = *place.clip,
+                                           .random = place.ref->random,
+                                           .key = place.key,
+                                           .pixels_max = source_.pixels_max()}));
+            place.damaged = drawn.fault.has_value();
+            place.fault = std::move(drawn.fault);
         }
-        if (place.fault) {
-            sheet_.add_grey(size_in_sheet(place), frames_in_sheet(place));
-        } else {
-            sheet_.add(frames);
-        }
-        return described(place, filled);
+        if (place.fault)
+            drawn.row = grey_row(size_in_sheet(place), frames_in_sheet(place), request_.width_max);
+        sheet_.add(std::move(drawn.row));
+        return described(place, std::move(drawn.said));
     }
 
     [[nodiscard]] RgbFrames picture() const { return sheet_.picture(); }
 
 private:
-    /// In the words of `osora data check`.
-    ClipFault fault(LookPlace const& place, FilledSample const& filled) {
-        auto const& bad = filled.bad;
-        Clip const& clip = source_.manifest().clips[*place.clip];
-        std::string const reason = bad.empty() ? "it cannot be decoded" : bad.back().reason;
-        auto const facts = decoder_.probe(clip.path);
-        if (facts.has_error()) return fault_of(facts.error(), clip.path, request_.deadline_s);
-        if (facts->num_frames < place.key.num_frames) {
-            return {.kind = "short",
-                    .reason = fmt::format("it has {}, the row says {}, the bucket needs {}",
-                                          counted(facts->num_frames, "frame"), clip.num_frames,
-                                          place.key.num_frames)};
-        }
-        if (!bad.empty() && bad.back().listed_wrong) return {.kind = "size", .reason = reason};
-        auto const again = decoder_.verify(
-            clip.path, {.start = filled.sample.start_frame, .num_frames = place.key.num_frames});
-        if (again.has_error()) return fault_of(again.error(), clip.path, request_.deadline_s);
-        return {.kind = "damaged", .reason = reason};
-    }
-
-    protocol::LookedClip described(LookPlace const& place,
-                                   std::optional<FilledSample> const& filled) const {
-        protocol::LookedClip looked{.line = place.listed->clip.line,
-                                    .path = said_text(place.listed->name),
-                                    .kind = {},
-                                    .reason = {},
-                                    .resolution = {},
-                                    .frames = {},
-                                    .shown = {}};
+    /// `looked`: what is known of its sample.
+    protocol::LookedClip described(LookPlace const& place, protocol::LookedClip looked) const {
+        looked.line = place.listed->clip.line;
+        looked.path = said_text(place.listed->name);
         if (place.fault) {
             looked.kind = place.fault->kind;
             looked.reason = said_text(place.fault->reason);
             looked.damaged = place.damaged;
+        } else {
+            looked.fps = source_.manifest().clips[*place.clip].fps;
         }
         if (place.key.num_frames > 0) add_bucket(place, looked);
-        if (place.fault) return looked;
-        LoadedSample const& sample = filled->sample;
-        if (!filled->bad.empty()) looked.reason = said_text(filled->bad.back().reason);
-        looked.source_frames = sample.num_frames;
-        looked.source_height = sample.height;
-        looked.source_width = sample.width;
-        looked.fps = source_.manifest().clips[sample.clip].fps;
-        for (int i = 0; i < place.key.num_frames; ++i)
-            looked.frames.push_back(sample.start_frame + i);
-        for (int const index : spread_frames(place.key.num_frames, kSheetFramesMax))
-            looked.shown.push_back(looked.frames[static_cast<std::size_t>(index)]);
-        auto const crop = plan::centre_crop(sample.width, sample.height,
-                                            {.height = place.key.height, .width = place.key.width});
-        looked.crop_x = crop.x;
-        looked.crop_y = crop.y;
-        looked.crop_width = crop.width;
-        looked.crop_height = crop.height;
-        looked.scale = static_cast<double>(place.key.width) / crop.width;
         return looked;
     }
 
@@ -216,8 +156,7 @@ private:
 
     LookSource const& source_;
     protocol::ClipLookRequest const& request_;
-    ClipLengths lengths_;
-    ClipDecoder decoder_;
+    SampleDrawer drawer_;
     ClipSheet sheet_;
 };
 
@@ -232,7 +171,8 @@ Result<void> check_look(protocol::ClipLookRequest const& request) {
 
 }  // namespace
 
-Result<protocol::ClipLook> look_clips(protocol::ClipLookRequest const& request) {
+Result<protocol::ClipLook> look_clips(protocol::ClipLookRequest const& request,
+                                      ReaderProgram const& program) {
     OSORA_TRY_VOID(check_look(request));
     OSORA_TRY(auto const source, LookSource::open(request));
     OSORA_TRY(auto const rows, rows_to_show(source, request));
@@ -249,7 +189,7 @@ Result<protocol::ClipLook> look_clips(protocol::ClipLookRequest const& request) 
                               .rows = static_cast<std::int64_t>(source.listed().size()),
                               .seed = request.seed,
                               .clips = {}};
-    Looker looker(source, request);
+    Looker looker(source, request, program);
     for (LookPlace& place : places) {
         OSORA_TRY(auto looked, looker.look(place));
         answer.clips.push_back(std::move(looked));

@@ -1,4 +1,4 @@
-#include "worker/clips/look_source.hpp"
+#include "worker/clips/look/look_source.hpp"
 
 #include "plan/buckets/clip_plan.hpp"
 #include "worker/data/clip_pixels.hpp"

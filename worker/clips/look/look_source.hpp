@@ -35,8 +35,6 @@ public:
 
     [[nodiscard]] std::vector<ListedClip> const& listed() const { return listed_; }
     [[nodiscard]] Manifest const& manifest() const { return manifest_; }
-    /// Only for a place with a sample.
-    [[nodiscard]] plan::Schedule const& schedule() const { return *schedule_; }
 
     /// As large as the loader of the run allows.
     [[nodiscard]] std::int64_t pixels_max() const;
