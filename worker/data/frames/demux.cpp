@@ -256,6 +256,9 @@ Result<bool> Demuxer::read(AVPacket& packet) {
         if (error == AVERROR_EOF) return false;
         if (error < 0) return av_error(error, "read", *guard_);
         if (packet.stream_index != stream_index_) continue;
+        std::size_t size = 0;
+        auto const* headers = av_packet_get_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, &size);
+        if (headers != nullptr) headers_.assign(headers, headers + size);
         if (packet.size == 0) continue;  // AVI's "as before": nothing to decode, nothing comes out
         if ((packet.flags & AV_PKT_FLAG_CORRUPT) != 0) {
             return Error{Errc::corrupt, "read: a damaged or cut packet"};
@@ -275,6 +278,16 @@ Result<void> Demuxer::rewind() {
     if (fresh_) return {};
     OSORA_TRY(Demuxer again, open(path_, *guard_, pixels_max_));
     *this = std::move(again);
+    return {};
+}
+
+Result<void> Demuxer::add_headers(AVPacket& packet) const {
+    auto const kind = AV_PKT_DATA_NEW_EXTRADATA;
+    bool const has = av_packet_get_side_data(&packet, kind, nullptr) != nullptr;
+    if (headers_.empty() || has) return {};
+    std::uint8_t* const copy = av_packet_new_side_data(&packet, kind, headers_.size());
+    if (copy == nullptr) return Error{Errc::out_of_memory, "read: no memory"};
+    std::ranges::copy(headers_, copy);
     return {};
 }
 

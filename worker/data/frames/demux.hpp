@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace osora::worker {
 
@@ -30,6 +31,12 @@ public:
     [[nodiscard]] Result<void> seek(std::int64_t dts);
     /// Reads from the first packet again.
     [[nodiscard]] Result<void> rewind();
+    /// Whether a packet that was read came with other headers of the codec than the stream's: the
+    /// parts of a joined mp4 have their own. libavformat gives them with the first packet that it
+    /// reads of a part, and not again after a seek: they are known only in the order of the file.
+    [[nodiscard]] bool changed_headers() const { return !headers_.empty(); }
+    /// Gives `packet`, the last one that was read, the headers of its part.
+    [[nodiscard]] Result<void> add_headers(AVPacket& packet) const;
 
 private:
     Demuxer(FormatContext context, int stream_index, std::string path, CallGuard& guard,
@@ -40,7 +47,8 @@ private:
     std::string path_;
     CallGuard* guard_;
     std::int64_t pixels_max_;
-    bool fresh_ = true;  // nothing has been read
+    bool fresh_ = true;                  // nothing has been read
+    std::vector<std::uint8_t> headers_;  // of the last packet; empty: those of the stream
 };
 
 }  // namespace osora::worker

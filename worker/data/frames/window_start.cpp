@@ -99,7 +99,7 @@ Result<bool> index_counts(Demuxer& demuxer, AVPacket& packet) {
 Result<WindowStart> find_start(Demuxer& demuxer, FrameWindow const& window, AVPacket& packet) {
     if (demuxer.has_index()) {
         OSORA_TRY(auto start, plan_by_index(demuxer, window, packet));
-        if (start) return std::move(*start);
+        if (start && !demuxer.changed_headers()) return std::move(*start);
     }
     return plan_by_scan(demuxer, window, packet);
 }
@@ -115,7 +115,7 @@ Result<void> go_to_start(Demuxer& demuxer, WindowStart const& start, AVPacket& p
         OSORA_TRY(bool const more, demuxer.read(packet));
         if (!more) return Error{Errc::corrupt, "read: the file became shorter"};
     }
-    return {};
+    return demuxer.add_headers(packet);
 }
 
 }  // namespace osora::worker
