@@ -16,10 +16,9 @@ std::int64_t FrameTable::last_frame() const {
 
 void FrameTable::add(PacketTime const& packet) {
     packets_.push_back(packet);
-    if (packet.pts == kNoTime) {
-        times_missing_ = true;
-        return;
-    }
+    no_order_ = no_order_ || packet.pts == kNoTime || (packet.dts != kNoTime && packet.dts < dts_);
+    if (packet.dts != kNoTime) dts_ = packet.dts;
+    if (packet.pts == kNoTime) return;
     while (packet.dts != kNoTime && !unsettled_.empty() && unsettled_.front() < packet.dts) {
         std::ranges::pop_heap(unsettled_, std::greater{});
         unsettled_.pop_back();
@@ -31,7 +30,7 @@ void FrameTable::add(PacketTime const& packet) {
 }
 
 bool FrameTable::settled() const {
-    return !times_missing_ && frames_before_ + settled_frames_ > last_frame();
+    return !no_order_ && frames_before_ + settled_frames_ > last_frame();
 }
 
 Result<std::vector<std::int64_t>> FrameTable::shown_times() const {
@@ -51,7 +50,7 @@ Result<std::vector<std::int64_t>> FrameTable::shown_times() const {
 Result<std::optional<WindowPlan>> FrameTable::plan() const {
     OSORA_TRY(std::vector<std::int64_t> const times, shown_times());
     bool const repeated = std::ranges::adjacent_find(times) != times.end();
-    if (times_missing_ || repeated) {
+    if (no_order_ || repeated) {
         if (frames_before_ > 0) return std::optional<WindowPlan>();
         WindowPlan all;
         all.by_count = true;

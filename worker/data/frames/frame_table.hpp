@@ -23,7 +23,7 @@ struct WindowPlan {
     std::size_t key_packet = 0;        // index of the packet where decoding starts
     std::int64_t key_pts = kNoTime;    // of that packet
     std::vector<std::int64_t> wanted;  // pts of the window's frames, ascending
-    bool by_count = false;             // times are missing or repeated: decode all and count
+    bool by_count = false;             // times say no order: decode all and count
 };
 
 /// Collects packets from a keyframe (or the start of the file) on until the window's frames are
@@ -54,7 +54,8 @@ private:
     std::vector<PacketTime> packets_;
     std::vector<std::int64_t> unsettled_;  // min-heap of pts >= the dts reached
     std::int64_t settled_frames_ = 0;      // shown frames with pts < the dts reached
-    bool times_missing_ = false;
+    std::int64_t dts_ = kNoTime;           // the last one that is known
+    bool no_order_ = false;                // times are missing, or begin again (joined files)
 };
 
 }  // namespace osora::worker

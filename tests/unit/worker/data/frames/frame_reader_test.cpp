@@ -143,6 +143,40 @@ std::vector<Case> cases() {
 INSTANTIATE_TEST_SUITE_P(Codecs, SelectiveDecode, testing::ValuesIn(cases()),
                          [](auto const& info) { return info.param.name; });
 
+// Recordings that were joined as they are: the second one's times lie before the first one's, and
+// it says so (ISO/IEC 13818-1, discontinuity_indicator).
+TEST(JoinedFiles, FramesComeInTheOrderOfTheFile) {
+    silence_ffmpeg();
+    if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
+    TempFolder folder;
+    std::string both;
+    for (std::string const offset : {"20", "0.01"}) {
+        std::string const part = folder.file("part.ts");
+        ASSERT_TRUE(
+            make_clip(part, "176x144", 1.6,
+                      {"-c:v", "libx264", "-pix_fmt", "yuv420p", "-g", "12", "-mpegts_flags",
+                       "+initial_discontinuity", "-output_ts_offset", offset}));
+        both += read_all(part);
+    }
+    std::string const path = folder.file("both.ts");
+    write_all(path, both);
+    std::string const reference = all_frames(path, "yuv420p", folder.file("raw"));
+    constexpr std::size_t kFrameBytes = 176 * 144 * 3 / 2;
+    ASSERT_EQ(reference.size(), 80 * kFrameBytes);
+    EXPECT_EQ(probe_clip(path, {})->num_frames, 80);
+    DecodeCounts counts;
+    for (int const start : {0, 20, 36, 39, 50, 77}) {
+        std::string got;
+        auto const result = read_frames(path, {.start = start, .num_frames = 3}, {}, counts,
+                                        [&](int, AVFrame& frame) {
+                                            got += planes_of(frame);
+                                            return Result<void>();
+                                        });
+        ASSERT_TRUE(result) << result.error().message << " at " << start;
+        EXPECT_TRUE(got == reference.substr(start * kFrameBytes, 3 * kFrameBytes)) << start;
+    }
+}
+
 // A cut without re-encoding: the file holds frames before the cut that its edit list hides.
 TEST(EditList, HiddenFramesAreNotCounted) {
     if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";

@@ -74,6 +74,17 @@ TEST(FrameTable, LeadingFramesNeedTheKeyframeBefore) {
     EXPECT_FALSE(*table.plan());  // frame 4 is the picture at 9
 }
 
+TEST(FrameTable, TimesThatBeginAgainAreCounted) {
+    FrameTable joined({.start = 1, .stride = 2, .num_frames = 2}, 0);
+    for (std::int64_t const time : {100, 110, 5, 15, 25}) joined.add({time, time, true, false});
+    EXPECT_FALSE(joined.settled());
+    EXPECT_TRUE((*joined.plan())->by_count);
+    FrameTable before({.start = 1}, 0);  // it ends before they do
+    for (std::int64_t const time : {100, 110, 120}) before.add({time, time, true, false});
+    EXPECT_TRUE(before.settled());
+    EXPECT_FALSE((*before.plan())->by_count);
+}
+
 TEST(FrameTable, MissingOrRepeatedTimesAreCounted) {
     FrameTable missing({.start = 1}, 0);
     missing.add({kNoTime, 0, true, false});
