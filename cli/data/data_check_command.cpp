@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <thread>
 
 namespace osora::cli {
@@ -35,6 +36,14 @@ Result<protocol::ClipCheckRequest> check_request(Arguments const& arguments) {
     auto const cores = static_cast<int>(std::thread::hardware_concurrency());
     request.workers = workers.value_or(std::clamp(cores, 1, kCheckWorkersMax));
     return request;
+}
+
+Result<void> check_quarantine(std::string const& file, std::string const& manifest) {
+    OSORA_TRY_VOID(check_new_file("--quarantine", file));
+    std::error_code ignored;
+    if (std::filesystem::equivalent(file, manifest, ignored))
+        return invalid("--quarantine " + file + ": is the manifest itself; give another file");
+    return {};
 }
 
 std::string quarantine_csv(protocol::ClipCheck const& check) {
@@ -75,7 +84,7 @@ int run_data_check(Context const& context, Arguments const& arguments) {
     if (request.has_error()) return fail(kExitUsage, request.error());
     auto const quarantine = arguments.value("--quarantine");
     if (quarantine) {
-        auto const place = check_new_file("--quarantine", *quarantine);
+        auto const place = check_quarantine(*quarantine, request->manifest);
         if (place.has_error()) return fail(kExitUsage, place.error());
     }
     auto const answer =

@@ -78,7 +78,8 @@ std::string csv_line(plan::ListRow const& row, plan::ClipPlan const& planned,
                             place.crop.y, place.crop.width, place.crop.height, place.share);
     }
     return fmt::format("{},{},{},{},{},{}\n", csv_field(row.name), row.line, cells,
-                       other_places(planned, entries), planned.kind, csv_field(planned.reason));
+                       csv_field(other_places(planned, entries)), planned.kind,
+                       csv_field(planned.reason));
 }
 
 /// JSON cannot hold bytes that are not UTF-8.

@@ -222,6 +222,12 @@ TEST_F(Data, IndexSaysWhatIsWrong) {
                    "is no regular file");
     expect_refused({"data", "check", "--manifest", "one.csv", "--quarantine", "pipe"},
                    "is no regular file");
+    std::string const list = content_of(folder_ / "one.csv");
+    expect_refused({"data", "check", "--manifest", "one.csv", "--quarantine", "./one.csv"},
+                   "is the manifest itself");
+    EXPECT_EQ(content_of(folder_ / "one.csv"), list);
+    expect_refused({"data", "index", "--manifest", "one.csv", "--out", "one.csv.index"},
+                   "is the index, too");
     EXPECT_TRUE(std::filesystem::is_fifo(folder_ / "pipe"));  // a device would be replaced, too
 }
 
@@ -294,6 +300,18 @@ TEST_F(DataPlan, ItsJsonHasTheSums) {
     EXPECT_EQ(longer.at("empty_buckets").as_array().size(), 1u);
     write("clips.csv", "path,num_frames,height,width\na.mp4,25,16,16\n");
     EXPECT_EQ(plan_json({}, 1).at("left_out").at("small").to_number<int>(), 1);
+}
+
+// A count of a thousand or more has a comma.
+TEST_F(DataPlan, OtherBucketsAreOneCell) {
+    write("clips.csv", "path,num_frames,height,width,fps\na.mp4,2000,64,96,25\n");
+    auto const ended = osora({"data", "plan", "run.toml", "--csv", "plan.csv", "--set",
+                              "bucket=[{resolution=\"32\", num_frames=1200, keep_prob=0.25}, "
+                              "{resolution=\"32\", num_frames=4}]"});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    auto const rows = lines_of(content_of(folder_ / "plan.csv"));
+    ASSERT_EQ(rows.size(), 2u);
+    EXPECT_EQ(rows[1], "a.mp4,2,32,4,28,40,2,0,91,64,0.75,\"32 x 1,200 frames 0.25\",,");
 }
 
 TEST_F(DataPlan, SaysWhatIsWrong) {

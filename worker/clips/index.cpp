@@ -204,6 +204,11 @@ Result<void> check_index_request(protocol::ClipIndexRequest const& request) {
         if (std::filesystem::equivalent(file, request.manifest, ignored))
             return invalid(file + ": is the manifest itself; give another file");
     }
+    auto const place = [&ignored](std::string const& file) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(file), ignored);
+    };
+    bool const same = !request.out.empty() && place(request.out) == place(request.index);
+    if (same) return invalid(request.out + ": is the index, too; give another file");
     return {};
 }
 
