@@ -1,6 +1,7 @@
 #include "plan/clip_statistics.hpp"
 
 #include "plan/buckets/list_reader.hpp"
+#include "plan/buckets/loader_memory.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -57,7 +58,7 @@ Result<ClipStatistics> clip_statistics(RunConfig const& config, ModelShape const
     found.buckets.resize(config.bucket.size());
     for (ClipShape const& clip : clips) {
         found.clip_pixels_max =
-            std::max(found.clip_pixels_max, std::int64_t{clip.height} * clip.width);
+            std::max(found.clip_pixels_max, coded_pixels(clip.height, clip.width));
     }
     auto const set = fill_buckets(table, clips);
     for (Bucket const& bucket : set.buckets) {  // the fullest shape of an entry first

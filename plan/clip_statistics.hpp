@@ -26,7 +26,7 @@ struct BucketClips {
 };
 struct ClipStatistics {
     std::vector<BucketClips> buckets;  // in the order of the run file
-    std::int64_t clip_pixels_max = 0;  // height x width of the largest source picture
+    std::int64_t clip_pixels_max = 0;  // coded_pixels() of the largest source picture
 };
 
 /// The buckets of a run file as clips are assigned to them.

@@ -40,6 +40,12 @@ std::int64_t batch_bytes(BucketKey const& key, std::int64_t samples) {
     return samples * key.num_frames * key.height * key.width * 3;
 }
 
+std::int64_t coded_pixels(int height, int width) {
+    constexpr std::int64_t kBlock = 64;
+    auto const whole = [](std::int64_t side) { return (side + kBlock - 1) / kBlock * kBlock; };
+    return whole(height) * whole(width);
+}
+
 std::int64_t decoder_bytes(std::int64_t clip_pixels_max) {
     return kDecoderFixedBytes + kPictures * (clip_pixels_max * 3 / 2);
 }

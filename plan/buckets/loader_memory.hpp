@@ -10,7 +10,7 @@ namespace osora::plan {
 
 struct LoaderSizes {
     std::int64_t slot_bytes = 0;       // the largest batch of this rank, see batch_bytes()
-    std::int64_t clip_pixels_max = 0;  // height x width of the largest source clip
+    std::int64_t clip_pixels_max = 0;  // coded_pixels() of the largest source clip
     int num_workers = 2;               // decoding threads; 0: decode in next()
     int prefetch_factor = 2;           // batches ready or in progress while one is being trained on
 };
@@ -25,6 +25,9 @@ struct LoaderMemory {
 
 /// uint8 RGB of `samples` samples of a bucket.
 [[nodiscard]] std::int64_t batch_bytes(BucketKey const& key, std::int64_t samples);
+
+/// Pixels of a picture in a decoder's memory: whole blocks of 64 x 64 (1080 rows are 1088).
+[[nodiscard]] std::int64_t coded_pixels(int height, int width);
 
 /// One decoding thread: 20 pictures of 8-bit 4:2:0 (the 16 references that H.264 and HEVC allow at
 /// most, one in work, the converter's), and 8 MiB for the container, tables and packets.

@@ -1,6 +1,7 @@
 #include "worker/data/clip_pixels.hpp"
 
 #include "base/check.hpp"
+#include "plan/buckets/loader_memory.hpp"
 
 #include <algorithm>
 
@@ -12,8 +13,8 @@ std::int64_t blocks(int side) {
     return (std::int64_t{side} + 63) / 64 * 64;
 }
 
-std::int64_t coded_pixels(Clip const& clip) {
-    return blocks(clip.height) * blocks(clip.width);
+std::int64_t coded_pixels_of(Clip const& clip) {
+    return plan::coded_pixels(clip.height, clip.width);
 }
 
 /// What max_pixels must allow: FFmpeg's MPEG decoders apply it to a scratch image of 280 rows too,
@@ -37,7 +38,7 @@ std::int64_t largest(plan::Schedule const& schedule, Manifest const& manifest,
 }  // namespace
 
 std::int64_t coded_pixels_max(plan::Schedule const& schedule, Manifest const& manifest) {
-    return largest(schedule, manifest, coded_pixels);
+    return largest(schedule, manifest, coded_pixels_of);
 }
 
 std::int64_t decode_pixels_max(plan::Schedule const& schedule, Manifest const& manifest) {

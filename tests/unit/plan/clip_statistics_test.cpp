@@ -37,6 +37,14 @@ TEST(ClipStatistics, SharesFollowKeepProbAndLength) {
     EXPECT_EQ(found.clip_pixels_max, 64 * 64);
 }
 
+// The loader counts what decoders hold: 1080 rows are 17 blocks of 64. A plan that counted less
+// could choose a loader that does not start.
+TEST(ClipStatistics, PicturesAreAsLargeAsInADecoder) {
+    auto const config = config_of({bucket("64", 8)});
+    auto const found = statistics(config, {{100, 1080, 1920}, {100, 360, 640}});
+    EXPECT_EQ(found.clip_pixels_max, 17 * 64 * 1920);
+}
+
 TEST(ClipStatistics, DecodesHalfOfWhatLiesInFrontOfTheWindow) {
     auto const config = config_of({bucket("64", 8)});
     auto const short_clip = statistics(config, {{28, 100, 200}});
