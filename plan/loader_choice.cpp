@@ -17,10 +17,26 @@ constexpr double kGoodEnough = 1.01;
 /// Decoding in the trainer's thread does not overlap file reads: only for almost no decoding.
 constexpr double kInlineShare = 0.01;
 
+/// A rank's share of data.host_memory_gib.
+std::int64_t given_bytes(PlanContext const& context) {
+    auto const given = static_cast<std::int64_t>(context.config.data.host_memory_gib * kGiB);
+    return given / context.ranks_per_node;
+}
+
+/// What sets the limit: users give that of a node, and messages about it have that of a rank.
+std::string limit_name(PlanContext const& context, std::int64_t budget) {
+    if (budget < given_bytes(context)) return "data";
+    std::string const ranks =
+        context.ranks_per_node == 1
+            ? std::string()
+            : fmt::format(" for the {} ranks of a node", context.ranks_per_node);
+    return fmt::format("data.host_memory_gib = {:.4g}{}", context.config.data.host_memory_gib,
+                       ranks);
+}
+
 /// Memory for a rank's loader: the user's budget, and on the host what the ranks leave.
 std::int64_t budget_bytes(PlanContext const& context, Candidate const& candidate) {
-    auto const given = static_cast<std::int64_t>(context.config.data.host_memory_gib * kGiB);
-    std::int64_t budget = given / context.ranks_per_node;
+    std::int64_t budget = given_bytes(context);
     if (context.host_bytes == 0) return budget;
     RankMemory peak;
     for (BucketChoice const& bucket : candidate.buckets) {
@@ -88,6 +104,12 @@ Result<LoaderMemory> fit(PlanContext const& context, LoaderSizes sizes, std::int
     return memory;
 }
 
+/// What a plan without the clips' sizes rests on; empty: it has them.
+std::string assumed_text(PlanContext const& context) {
+    if (context.clips_known || context.latents || context.config.data.manifest.empty()) return {};
+    return "; sizes of clips are not known, 640 x 360 assumed: osora data index fills a list in";
+}
+
 std::string reason_of(PlanContext const& context, LoaderChoice const& choice, double decode_s) {
     if (!context.config.data.num_workers.is_auto()) {
         return fmt::format("loader: {} thread{} a rank: set by you", choice.num_workers,
@@ -124,13 +146,13 @@ Result<LoaderChoice> choose_loader(PlanContext const& context,
         predict(context, shares, candidate, choice);
         fitting.push_back(std::move(choice));
     }
-    if (fitting.empty()) return std::move(*error).in("data");
+    if (fitting.empty()) return std::move(*error).in(limit_name(context, budget));
     double const best =
         std::ranges::min_element(fitting, {}, &LoaderChoice::mean_step_s)->mean_step_s;
     LoaderChoice chosen = *std::ranges::find_if(fitting, [&](LoaderChoice const& choice) {
         return choice.mean_step_s <= kGoodEnough * best;
     });
-    chosen.reason = reason_of(context, chosen, decode_s);
+    chosen.reason = reason_of(context, chosen, decode_s) + assumed_text(context);
     return chosen;
 }
 

@@ -192,6 +192,7 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     context.network_known = request.config.resources.nodes < 2 || context.network.has_value();
     std::int64_t const largest = request.clips ? request.clips->clip_pixels_max : 0;
     context.clip_pixels_max = largest > 0 ? largest : kUnknownClipPixels;
+    context.clips_known = request.clips.has_value();
     context.clips = shares_by_keep_prob(request.config, context.shape);
     for (std::size_t i = 0; i < request.config.bucket.size(); ++i) {
         OSORA_TRY_VOID(add_bucket(context, request, i));

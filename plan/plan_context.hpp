@@ -27,6 +27,7 @@ struct PlanContext {
     std::vector<double> clips;         // clips per pass over the data, for each; any unit
     std::vector<double> decode_s;      // of a sample of each, one decoding thread
     std::int64_t clip_pixels_max = 0;  // of the largest source picture
+    bool clips_known = false;          // else their sizes and their buckets are assumed
     int ranks = 1;                     // on all nodes
     int ranks_per_node = 1;
     int sp_size = 1;                            // of them, that share the tokens of each sample

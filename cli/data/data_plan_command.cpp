@@ -32,7 +32,6 @@
 namespace osora::cli {
 namespace {
 
-constexpr std::int64_t kListBytesMax = std::int64_t{1} << 30;  // as the worker reads
 constexpr std::size_t kLeftOutShown = 20;
 constexpr double kSecondsPerHour = 3600;
 constexpr std::string_view kPlanCsvHeader =
@@ -109,7 +108,7 @@ Result<DataPlan> plan_clips(plan::RunConfig const& config, std::filesystem::path
         return invalid("--csv " + csv + ": is the list itself; give another file");
     OSORA_TRY(auto const shape, plan::sample_shape(config));
     OSORA_TRY(auto const table, plan::bucket_table(config, shape));
-    auto const text = read_file(made.list, kListBytesMax);
+    auto const text = read_file(made.list, plan::kListBytesMax);
     if (text.has_error()) return Error(text.error()).in("data.manifest");
     std::optional<NewFile> out;
     if (!csv.empty()) {

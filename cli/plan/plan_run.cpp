@@ -11,6 +11,7 @@
 #include "cli/plan/measured_network.hpp"
 #include "cli/plan/plan_calibration.hpp"
 #include "cli/plan/topology_source.hpp"
+#include "plan/buckets/list_rows.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/config/cross_checks.hpp"
 #include "plan/model/trained_model.hpp"
@@ -77,12 +78,11 @@ PlanHeader header_of(plan::RunConfig const& config, topology::Cluster const& clu
 /// reports what is wrong with it.
 Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& config,
                                                      std::filesystem::path const& base_dir) {
-    constexpr std::int64_t kManifestBytesMax = 256 << 20;
     constexpr std::size_t kRowsMax = 20'000;
     std::optional<plan::ClipStatistics> nothing;
     if (config.run.job == "exec" || config.run.job == "score" || config.data.manifest.empty())
         return nothing;
-    auto const text = read_file(base_dir / config.data.manifest, kManifestBytesMax);
+    auto const text = read_file(base_dir / config.data.manifest, plan::kListBytesMax);
     if (text.has_error()) return nothing;
     auto const shapes = plan::clip_shapes(*text, kRowsMax, config.data.columns);
     if (shapes.empty()) return nothing;
@@ -96,7 +96,7 @@ Result<std::optional<plan::ListedWork>> listed_of(plan::RunConfig const& config,
                                                   std::filesystem::path const& base_dir) {
     if (config.run.job != "score") return std::optional<plan::ListedWork>();
     auto const path = base_dir / config.data.manifest;
-    auto const text = read_file(path, std::int64_t{1} << 30);  // as the worker reads
+    auto const text = read_file(path, plan::kListBytesMax);
     if (text.has_error()) return Error(text.error()).in("data.manifest");
     auto const listed = plan::listed_work(*text, config.data.columns);
     if (listed.has_error()) return Error(listed.error()).in(path.string());

@@ -4,12 +4,16 @@
 #include "base/result.hpp"
 #include "plan/buckets/clip_columns.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
 
 namespace osora::plan {
+
+/// Of a list; larger ones are refused.
+inline constexpr std::int64_t kListBytesMax = std::int64_t{1} << 30;
 
 /// One row; a number is 0 if the row does not say it.
 struct ListRow {

@@ -18,8 +18,6 @@
 namespace osora::worker {
 namespace {
 
-constexpr std::int64_t kManifestBytesMax = std::int64_t{1} << 30;
-
 bool says_all(Clip const& clip) {
     bool const sized = clip.num_frames > 0 && clip.height > 0 && clip.width > 0;
     return sized && (clip.fps > 0.0 || clip.num_frames == 1);
@@ -206,7 +204,7 @@ Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path cons
 }
 
 Result<Manifest> read_manifest(std::filesystem::path const& path, ManifestOptions const& options) {
-    OSORA_TRY(std::string const csv, read_file(path, kManifestBytesMax));
+    OSORA_TRY(std::string const csv, read_file(path, plan::kListBytesMax));
     auto manifest = parse_manifest(csv, folder_of(path), options);
     if (manifest.has_error()) return std::move(manifest).error().in(path.string());
     return manifest;
@@ -232,7 +230,7 @@ Result<void> remember_clips(Manifest const& manifest, std::filesystem::path cons
 
 Result<std::vector<ListedClip>> list_clips(std::filesystem::path const& path,
                                            plan::ColumnNames const& columns) {
-    OSORA_TRY(std::string const csv, read_file(path, kManifestBytesMax));
+    OSORA_TRY(std::string const csv, read_file(path, plan::kListBytesMax));
     std::vector<ListedClip> clips;
     auto const base = std::filesystem::absolute(folder_of(path));
     auto done = plan::read_list_rows(csv, base, columns, [&](plan::ListRow row) {

@@ -333,17 +333,6 @@ TEST(Planner, LoaderThreadsFollowTheCostOfDecoding) {
     EXPECT_GT(last, 1);
 }
 
-TEST(Planner, LoaderStaysInItsBudget) {
-    PlanRequest r = request(2);
-    r.clips = ClipStatistics{.buckets = {}, .clip_pixels_max = 1920 * 1080};
-    r.config.data.host_memory_gib = 0.3;
-    PlanDecision const decision = plan_of(r);
-    EXPECT_LE(decision.chosen.num_workers, 2);
-    r.config.data.num_workers = 8;
-    EXPECT_EQ(error_of(r).code, Errc::out_of_memory);
-    EXPECT_THAT(error_of(r).message, HasSubstr("num_workers "));
-}
-
 TEST(Planner, ClipStatisticsWeighTheBuckets) {
     PlanRequest r = request(1);
     r.clips = ClipStatistics{.buckets = {{10, 40, 56, 0}, {}, {90, 32, 32, 0}}};
