@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace osora::cli {
 
@@ -30,6 +31,35 @@ bool is_out_of_memory(db::analysis::RunReport const& report) {
 
 }  // namespace
 
+TrialEnd trial_end(std::string run, int exit_code, double command_s,
+                   Result<db::analysis::RunReport> const& report) {
+    TrialEnd end{.wall_s = command_s, .exit_code = exit_code, .run = std::move(run)};
+    if (report.has_value()) {
+        end.ranks = report->run.run.ranks;
+        // A run's report begins with its controller, which a queue lets wait.
+        if (std::isfinite(report->wall_s)) end.wall_s = std::min(command_s, report->wall_s);
+        end.ran_out_of_memory = is_out_of_memory(*report);
+    }
+    if (exit_code != kExitOk) {
+        end.failure = fmt::format("run {} ended with {}", end.run, exit_code);
+        return end;
+    }
+    if (report.has_error()) {
+        end.exit_code = kExitBad;
+        end.failure = report.error().message;
+        return end;
+    }
+    end.step_s = report->measured.step_s_mix;
+    end.split = rehearsal_split(*report);
+    end.peak_memory_gib = report->memory_gib.measured;
+    end.samples_per_step = report->measured.samples_per_s * end.step_s;
+    if (!std::isfinite(end.step_s) || end.step_s <= 0) {
+        end.exit_code = kExitUndecided;
+        end.failure = fmt::format("run {} has no step that counts", end.run);
+    }
+    return end;
+}
+
 TrialEnd run_trial(Context const& context, plan::ConfigRequest const& request) {
     auto prepared = prepare_run(context, request, false);
     if (prepared.has_error()) return {.exit_code = prepared.error(), .failure = "is not valid"};
@@ -40,31 +70,9 @@ TrialEnd run_trial(Context const& context, plan::ConfigRequest const& request) {
     options.stream = stderr;
     auto const begin_us = RealEnv().wall_us();
     auto const started = start_run(context, std::move(*prepared), options);
-    TrialEnd end;
-    end.exit_code = started.exit_code;
-    end.run = started.folder.name;
-    end.wall_s = static_cast<double>(RealEnv().wall_us() - begin_us) / 1e6;
-    auto const report = report_of(context, started.folder);
-    end.ran_out_of_memory = report.has_value() && is_out_of_memory(*report);
-    if (started.exit_code != kExitOk) {
-        end.failure = fmt::format("run {} ended with {}", started.folder.name, started.exit_code);
-        return end;
-    }
-    if (report.has_error()) {
-        end.exit_code = kExitBad;
-        end.failure = report.error().message;
-        return end;
-    }
-    end.step_s = report->measured.step_s_mix;
-    end.ranks = report->run.run.ranks;
-    end.split = rehearsal_split(*report);
-    end.peak_memory_gib = report->memory_gib.measured;
-    end.samples_per_step = report->measured.samples_per_s * end.step_s;
-    if (!std::isfinite(end.step_s) || end.step_s <= 0) {
-        end.exit_code = kExitUndecided;
-        end.failure = fmt::format("run {} has no step that counts", started.folder.name);
-    }
-    return end;
+    double const command_s = static_cast<double>(RealEnv().wall_us() - begin_us) / 1e6;
+    return trial_end(started.folder.name, started.exit_code, command_s,
+                     report_of(context, started.folder));
 }
 
 }  // namespace osora::cli

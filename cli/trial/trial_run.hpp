@@ -5,6 +5,7 @@
 #include "cli/command/context.hpp"
 #include "cli/command/exit_code.hpp"
 #include "cli/trial/rehearsal_result.hpp"
+#include "db/analysis/report/run_report.hpp"
 #include "plan/config/config_files.hpp"
 
 #include <cmath>
@@ -22,8 +23,8 @@ namespace osora::cli {
 struct TrialEnd {
     double step_s = 0;  // step time over its mix of buckets: mean of their medians, after the
                         // warm-up
-    double wall_s = 0;  // including start and end
-    int ranks = 0;
+    double wall_s = 0;  // including start and end, without the wait in a queue
+    int ranks = 0;      // also of a run that failed: it held them
     RehearsalSplit split = {};
     double samples_per_step = 0;
     double peak_memory_gib = NAN;    // of the rank with most; NaN: not known
@@ -32,6 +33,10 @@ struct TrialEnd {
     std::string failure = {};
     std::string run = {};  // "stage1-bisect-0043"; empty: no run was made
 };
+/// What a run was as a trial; osora took `command_s` for it. The report is an error: the history
+/// does not have the run.
+[[nodiscard]] TrialEnd trial_end(std::string run, int exit_code, double command_s,
+                                 Result<db::analysis::RunReport> const& report);
 [[nodiscard]] TrialEnd run_trial(Context const& context, plan::ConfigRequest const& request);
 
 }  // namespace osora::cli

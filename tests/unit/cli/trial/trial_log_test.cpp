@@ -2,6 +2,7 @@
 #include "cli/trial/trial_log.hpp"
 
 #include "base/files/files.hpp"
+#include "cli/trial/trial_run.hpp"
 #include "db/ingest/ingest.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
@@ -24,6 +25,25 @@ protected:
     db::test::StateDir folder_;
     std::filesystem::path state_ = folder_.path();
 };
+
+// 128 ranks for a minute, of an hour that the command took because the job was queued: 7,680
+// GPU-seconds, whether the run ended well or not.
+TEST(TrialCost, IsThatOfAllRanksWithoutTheQueue) {
+    db::analysis::RunReport report;
+    report.run.run.ranks = 128;
+    report.wall_s = 60;
+    report.measured.step_s_mix = 0.5;
+    auto const good = trial_end("r-1", kExitOk, 3600, report);
+    EXPECT_TRUE(good.failure.empty());
+    EXPECT_EQ(investigated(good, {}).cost_gpu_s, 7680);
+    auto const failed = trial_end("r-2", kExitBad, 3600, report);
+    EXPECT_EQ(failed.failure, "run r-2 ended with 1");
+    EXPECT_EQ(investigated(failed, {}).cost_gpu_s, 7680);
+    EXPECT_EQ(investigated(failed, {}).status, "aborted");
+    auto const unknown = trial_end("r-3", kExitOk, 90, Error{Errc::not_found, "no such run"});
+    EXPECT_EQ(unknown.failure, "no such run");
+    EXPECT_EQ(investigated(unknown, {}).cost_gpu_s, 90);
+}
 
 TEST_F(TrialLogTest, IsFoundAgainByTheSameQuestion) {
     {
