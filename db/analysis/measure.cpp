@@ -20,6 +20,9 @@ double sum_of(std::vector<double> const& values) {
     return sum;
 }
 
+/// Batches of a bucket above which its samples differ by themselves from step to step.
+constexpr std::size_t kBatchesMax = 16;
+
 void measure_buckets(StepTable const& steps, std::vector<std::size_t> const& used, Measured& into) {
     auto const* times = steps.column("step_time_s");
     if (times == nullptr) return;
@@ -38,7 +41,7 @@ void measure_buckets(StepTable const& steps, std::vector<std::size_t> const& use
             auto const spread = median_and_mad(pick(times->mean, indices));
             each.step_s_median = spread.median;
             each.step_s_mad = spread.mad;
-            seconds += each.steps * spread.median;
+            seconds += seconds_at_medians(steps, indices);
             samples += total;
         }
         into.buckets.push_back(std::move(each));
@@ -99,6 +102,19 @@ std::vector<double> pick(std::vector<double> const& column,
     values.reserve(indices.size());
     for (auto const i : indices) values.push_back(column[i]);
     return values;
+}
+
+double seconds_at_medians(StepTable const& steps, std::vector<std::size_t> const& indices) {
+    auto const* times = steps.column("step_time_s");
+    if (times == nullptr) return kUnknown;
+    std::map<int, std::vector<std::size_t>> batches;
+    for (auto const i : indices) batches[steps.samples[i]].push_back(i);
+    if (batches.size() > kBatchesMax) batches = {{0, indices}};
+    double sum = 0;
+    for (auto const& [samples, own] : batches) {
+        sum += static_cast<double>(own.size()) * median(pick(times->mean, own));
+    }
+    return sum;
 }
 
 StepSelection select_steps(StepTable const& steps) {

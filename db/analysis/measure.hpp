@@ -45,8 +45,9 @@ struct Measured {
     int warmup_steps = 0, steps_used = 0, steps_incomplete = 0;
     int steps_repeated = 0, steps_undone = 0;
     double step_s_median = kUnknown, step_s_mad = kUnknown;
-    double step_s_mix = kUnknown;     // mean of the buckets' medians, weighted by their steps
-    double samples_per_s = kUnknown;  // at the buckets' median step times
+    double step_s_mix = kUnknown;     // mean of the buckets' medians, weighted by their steps; of a
+                                      // bucket whose batch changed: of the medians of each batch
+    double samples_per_s = kUnknown;  // at these step times
     double data_share = kUnknown;
     double comm_share = kUnknown;  // exposed communication of the rank that waits least
     double wait_share = kUnknown;  // additional waiting of the others, for a slower rank
@@ -61,6 +62,11 @@ BOOST_DESCRIBE_STRUCT(Measured, (),
                        data_share, comm_share, wait_share, loss_window, loss_first, loss_last,
                        rss_bytes, peak_allocated_bytes, buckets))
 [[nodiscard]] Measured measure(StepTable const& steps);
+
+/// Seconds of these steps of one bucket, each at the median of those with as many samples: the
+/// batch may change during a run ([[stage]], or a resumed run), and no median is that of both.
+[[nodiscard]] double seconds_at_medians(StepTable const& steps,
+                                        std::vector<std::size_t> const& indices);
 
 /// Values of a column at the given indices; empty when there is no such column.
 [[nodiscard]] std::vector<double> pick(std::vector<double> const& column,

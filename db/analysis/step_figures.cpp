@@ -2,6 +2,7 @@
 #include "db/analysis/step_figures.hpp"
 
 #include "base/robust.hpp"
+#include "db/analysis/bottleneck.hpp"
 #include "db/analysis/stragglers.hpp"
 
 namespace osora::db::analysis {
@@ -10,7 +11,8 @@ double StepFigures::mean_of(char const* metric) const {
     return found == mean.end() ? kUnknown : found->second;
 }
 
-StepFigures step_figures(StepTable const& steps, std::vector<RankBlock> const& arrivals) {
+StepFigures step_figures(StepTable const& steps, std::vector<RankBlock> const& arrivals,
+                         std::vector<EventRecord> const& events) {
     StepFigures figures;
     auto const used = select_steps(steps).used;
     for (auto const& [name, column] : steps.columns) {
@@ -23,8 +25,15 @@ StepFigures step_figures(StepTable const& steps, std::vector<RankBlock> const& a
         figures.rank_balance =
             osora::mean(pick(own->max, used)) / osora::mean(pick(own->mean, used));
     }
+    std::vector<std::vector<std::size_t>> by_bucket(steps.buckets.size());
+    for (auto const i : used) by_bucket[static_cast<std::size_t>(steps.bucket[i])].push_back(i);
+    for (std::size_t i = 0; i < by_bucket.size(); ++i) {
+        figures.bucket_s[steps.buckets[i]] = seconds_at_medians(steps, by_bucket[i]);
+    }
     figures.straggler = straggler_of(steps, used);
     figures.rank_work = rank_work(arrivals);
+    figures.memory_growth = memory_growth(steps, used);
+    figures.stages = stage_rows(events, steps);
     figures.measured = measure(steps);
     return figures;
 }

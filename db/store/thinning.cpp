@@ -1,6 +1,7 @@
 // Figures are computed once, from complete rows: a second thinning keeps those of the first.
 #include "db/store/thinning.hpp"
 
+#include "db/store/run_query.hpp"
 #include "db/store/step_store.hpp"
 #include "protocol/messages/message.hpp"
 
@@ -32,7 +33,8 @@ std::optional<Kept> load(Connection& connection, std::string const& uuid) {
 std::string figures_of(Connection& connection, std::int64_t run_id) {
     auto const steps = load_steps(connection, run_id, kReportMetrics);
     auto const arrivals = load_blocks(connection, run_id, "arrival_s");
-    return protocol::encode(analysis::step_figures(steps, arrivals));
+    auto const events = load_events(connection, run_id);
+    return protocol::encode(analysis::step_figures(steps, arrivals, events));
 }
 
 /// SQL for blocks that have none of these steps; it contains only step numbers, so it needs no

@@ -13,7 +13,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
-#include <limits>
+#include <iterator>
 #include <map>
 #include <numeric>
 
@@ -28,6 +28,7 @@ double predicted(double planned) {
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 constexpr double kDataWaitHigh = 0.10;  // share of the step; above it the loader needs attention
 constexpr double kWaitHigh = 0.10;
+constexpr double kPixelsAlike = 2;  // ratio of shapes of one bucket
 
 /// In the order of the report; "compute" is the sum of the parts after it.
 std::vector<PhaseRow> phases_of(RunSummary const& run, StepFigures const& figures) {
@@ -61,7 +62,30 @@ std::vector<PhaseRow> phases_of(RunSummary const& run, StepFigures const& figure
     return rows;
 }
 
-std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& measured) {
+/// Of the plan, and of its later stages.
+std::vector<PlannedBucket> planned_buckets(RunHistory const& history) {
+    std::vector<PlannedBucket> planned;
+    if (!history.summary.plan) return planned;
+    planned = history.summary.plan->chosen.buckets;
+    std::ranges::move(stage_buckets(history.events), std::back_inserter(planned));
+    return planned;
+}
+
+/// Unknown when stages expect different times of the bucket.
+double expected_step_s(std::vector<PlannedBucket> const& planned, std::string const& label) {
+    double found = kUnknown;
+    for (auto const& each : planned) {
+        if (each.label() != label) continue;
+        double const seconds = predicted(each.step_time_s);
+        if (!std::isnan(found) && seconds != found) return kUnknown;
+        found = seconds;
+    }
+    return found;
+}
+
+std::vector<BucketRow> buckets_of(std::vector<PlannedBucket> const& planned,
+                                  StepFigures const& figures) {
+    auto const& measured = figures.measured;
     std::vector<BucketRow> rows;
     for (auto const& bucket : measured.buckets) {
         if (bucket.steps == 0 || bucket.bucket.empty()) continue;  // exec jobs have no buckets
@@ -69,13 +93,12 @@ std::vector<BucketRow> buckets_of(RunHistory const& history, Measured const& mea
         row.measured = bucket;
         row.share = static_cast<double>(bucket.steps) / measured.steps_used;
         row.step_s.measured = bucket.step_s_median;
-        row.samples_per_s = bucket.samples_per_step / bucket.step_s_median;
-        if (auto const& plan = history.summary.plan) {
-            auto const planned =
-                std::ranges::find(plan->chosen.buckets, bucket.bucket, &PlannedBucket::label);
-            if (planned != plan->chosen.buckets.end())
-                row.step_s.predicted = predicted(planned->step_time_s);
-        }
+        row.step_s.predicted = expected_step_s(planned, bucket.bucket);
+        auto const taken = figures.bucket_s.find(bucket.bucket);
+        double const seconds = taken == figures.bucket_s.end()  // thinned by an older osora
+                                   ? bucket.steps * bucket.step_s_median
+                                   : taken->second;
+        row.samples_per_s = bucket.steps * bucket.samples_per_step / seconds;
         rows.push_back(std::move(row));
     }
     return rows;
@@ -86,13 +109,14 @@ struct SampleWork {
 };
 
 /// Of a sample of the shape `label`, "64x96x8". A plan counts the most common shape of a bucket;
-/// others of the bucket have as many frames and about as many pixels.
+/// others of the bucket have as many frames and about as many pixels. Unknown for a shape with far
+/// more or fewer pixels than any planned one: attention grows faster than they do.
 SampleWork sample_work(std::vector<PlannedBucket> const& planned, std::string const& label) {
     int height = 0, width = 0, frames = 0;
     if (std::sscanf(label.c_str(), "%dx%dx%d", &height, &width, &frames) != 3) return {};
     double const pixels = static_cast<double>(height) * width;
     SampleWork found;
-    double nearest = std::numeric_limits<double>::infinity();
+    double nearest = std::log(kPixelsAlike);
     for (PlannedBucket const& each : planned) {
         double const ratio = pixels / (static_cast<double>(each.height) * each.width);
         double const distance = std::abs(std::log(ratio));
@@ -103,19 +127,21 @@ SampleWork sample_work(std::vector<PlannedBucket> const& planned, std::string co
     return found;
 }
 
-WorkRate work_rate(RunHistory const& history, Measured const& measured) {
+WorkRate work_rate(RunHistory const& history, std::vector<PlannedBucket> const& planned,
+                   Measured const& measured) {
     // A rehearsal only waits as long as the model would have computed.
     bool const computes = history.summary.run.job == "train";
     if (!computes || !history.summary.plan || measured.buckets.empty()) return {};
-    double flop = 0, tokens = 0, seconds = 0;
+    double flop = 0, tokens = 0, all_samples = 0;
     for (auto const& bucket : measured.buckets) {
         if (bucket.steps == 0) continue;
-        auto const work = sample_work(history.summary.plan->chosen.buckets, bucket.bucket);
+        auto const work = sample_work(planned, bucket.bucket);
         double const samples = bucket.steps * bucket.samples_per_step;
         flop += samples * work.gflop * 1e9;
         tokens += samples * work.tokens;
-        seconds += bucket.steps * bucket.step_s_median;
+        all_samples += samples;
     }
+    double const seconds = all_samples / measured.samples_per_s;
     // A plan has 0 where osora does not count a job's operations.
     auto const rate = [seconds](double sum) { return sum > 0 ? sum / seconds : kUnknown; };
     return {.flop_per_s = rate(flop), .tokens_per_s = rate(tokens)};
@@ -228,6 +254,32 @@ void compare_with_plan(RunReport& report) {
     report.outside_expected = plan.step_time_error > 0 && off > plan.step_time_error;
 }
 
+/// Later stages have predictions of their own: what was expected of a step is then the mean over
+/// the steps of each stage. The plan's other figures are of its first stage only.
+void expect_stages(RunReport& report) {
+    bool const in_later_stage = std::ranges::any_of(
+        report.stages, [](StageRow const& row) { return row.index > 0 && row.steps_used > 0; });
+    if (!in_later_stage || !report.run.plan) return;
+    double steps = 0, seconds = 0, samples = 0, gib = 0;
+    for (auto const& row : report.stages) {
+        if (row.steps > 0) gib = std::fmax(gib, row.predicted_gib);
+        if (row.steps_used == 0) continue;
+        steps += row.steps_used;
+        seconds += row.steps_used * row.predicted_s;
+        samples += row.steps_used * row.predicted_s * row.predicted_samples_per_s;
+    }
+    report.step_s.predicted = predicted(seconds / steps);
+    report.samples_per_s.predicted = predicted(samples / seconds);
+    report.memory_gib.predicted = predicted(gib);
+    report.rank_balance.predicted = kUnknown;
+    for (auto& row : report.phases) {
+        row.predicted_s = row.name == "step" ? report.step_s.predicted : kUnknown;
+    }
+    double const error = report.run.plan->predicted.step_time_error;
+    double const off = std::abs(report.step_s.measured / report.step_s.predicted - 1);
+    report.outside_expected = error > 0 && off > error;
+}
+
 std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
     std::vector<std::string> next;
     int const number = report.run.run.number;
@@ -257,7 +309,7 @@ std::vector<std::string> advice(RunReport const& report, int runs_in_series) {
 }
 
 /// Of a run with another job than training the shares may say little, but they hold.
-Symptoms symptoms_of(RunReport const& report, StepTable const& steps) {
+Symptoms symptoms_of(RunReport const& report, double memory_growth) {
     auto const& measured = report.measured;
     Symptoms symptoms{.number = report.run.run.number,
                       .steps = measured.steps_used,
@@ -265,7 +317,7 @@ Symptoms symptoms_of(RunReport const& report, StepTable const& steps) {
                       .comm_share = measured.comm_share,
                       .wait_share = measured.wait_share,
                       .straggler = report.straggler,
-                      .memory_growth = memory_growth(steps, select_steps(steps).used)};
+                      .memory_growth = memory_growth};
     int sags = 0;
     std::string why;
     for (auto const& group : report.notices) {
@@ -307,17 +359,21 @@ RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
     if (until && run.submitted_us) {
         report.wall_s = std::max(0.0, static_cast<double>(*until - *run.submitted_us) / 1e6);
     }
-    auto const figures =
-        history.kept ? *history.kept : step_figures(history.steps, history.arrivals);
+    auto const figures = history.kept
+                             ? *history.kept
+                             : step_figures(history.steps, history.arrivals, history.events);
     report.measured = figures.measured;
     if (run.ranks > 1) report.rank_balance.measured = figures.rank_balance;
     compare_with_plan(report);
     report.phases = phases_of(report.run, figures);
     report.straggler = figures.straggler;
     report.rank_work = figures.rank_work;
-    report.buckets = buckets_of(history, report.measured);
-    report.work = work_rate(history, report.measured);
-    report.stages = stage_rows(history.events, history.steps);
+    auto const planned = planned_buckets(history);
+    report.buckets = buckets_of(planned, figures);
+    report.work = work_rate(history, planned, report.measured);
+    report.stages = figures.stages;  // none: no [[stage]], or thinned by an older osora
+    if (report.stages.empty()) report.stages = stage_rows(history.events, history.steps);
+    expect_stages(report);
     report.collectives = collectives_of(history.collectives);
     report.relaunches = relaunches_of(history.events);
     report.checkpoints = checkpoints_of(history.events);
@@ -326,7 +382,7 @@ RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
     report.findings = findings_of(history.events);
     report.cores = core_use(report.run);
     if (run.job == "probe") report.probe = history.probe;
-    report.bottlenecks = bottlenecks(symptoms_of(report, history.steps));
+    report.bottlenecks = bottlenecks(symptoms_of(report, figures.memory_growth));
     report.next = advice(report, history.runs_in_series);
     return report;
 }

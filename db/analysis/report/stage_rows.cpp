@@ -8,46 +8,66 @@
 #include <boost/describe.hpp>
 
 #include <algorithm>
+#include <iterator>
+#include <utility>
 
 namespace osora::db::analysis {
 namespace {
 
-struct StageTimes {
-    double step_time_s = 0;
+struct StageFigures {
+    double step_time_s = 0, samples_per_s = 0, peak_memory_gib = 0;
+};
+struct StageLayout {
+    std::vector<PlannedBucket> buckets;
 };
 struct PlannedStage {
     int at_step = 0;
-    StageTimes predicted;
+    StageLayout chosen;
+    StageFigures predicted;
 };
 struct StagedPlan {
-    StageTimes predicted;
+    StageFigures predicted;
     std::vector<PlannedStage> stages;
 };
-BOOST_DESCRIBE_STRUCT(StageTimes, (), (step_time_s))
-BOOST_DESCRIBE_STRUCT(PlannedStage, (), (at_step, predicted))
+BOOST_DESCRIBE_STRUCT(StageFigures, (), (step_time_s, samples_per_s, peak_memory_gib))
+BOOST_DESCRIBE_STRUCT(StageLayout, (), (buckets))
+BOOST_DESCRIBE_STRUCT(PlannedStage, (), (at_step, chosen, predicted))
 BOOST_DESCRIBE_STRUCT(StagedPlan, (), (predicted, stages))
 
-StageRow row_of(int index, int first_step, double predicted_s) {
+StageRow row_of(int index, int first_step, StageFigures const& predicted) {
     StageRow row;
     row.index = index;
     row.first_step = first_step;
-    if (predicted_s > 0) row.predicted_s = predicted_s;
+    auto const set = [](double value, double& into) {
+        if (value > 0) into = value;  // 0: not predicted
+    };
+    set(predicted.step_time_s, row.predicted_s);
+    set(predicted.samples_per_s, row.predicted_samples_per_s);
+    set(predicted.peak_memory_gib, row.predicted_gib);
     return row;
 }
 
-std::vector<StageRow> planned_rows(std::vector<EventRecord> const& events) {
-    std::vector<StageRow> rows;
+/// The newest plan with stages.
+StagedPlan staged_plan(std::vector<EventRecord> const& events) {
+    StagedPlan newest;
     for (auto const& event : events) {
         if (event.kind != protocol::PlanChosen::kType) continue;
         auto const chosen = protocol::decode<protocol::PlanChosen>(event.body);
         if (chosen.has_error()) continue;
-        auto const plan = protocol::from_json<StagedPlan>(chosen->plan);
+        auto plan = protocol::from_json<StagedPlan>(chosen->plan);
         if (plan.has_error() || plan->stages.empty()) continue;
-        rows = {row_of(0, 0, plan->predicted.step_time_s)};
-        for (auto const& stage : plan->stages) {
-            int const index = static_cast<int>(rows.size());
-            rows.push_back(row_of(index, stage.at_step, stage.predicted.step_time_s));
-        }
+        newest = std::move(*plan);
+    }
+    return newest;
+}
+
+std::vector<StageRow> planned_rows(std::vector<EventRecord> const& events) {
+    auto const plan = staged_plan(events);
+    std::vector<StageRow> rows;
+    if (plan.stages.empty()) return rows;
+    rows.push_back(row_of(0, 0, plan.predicted));
+    for (auto const& stage : plan.stages) {
+        rows.push_back(row_of(static_cast<int>(rows.size()), stage.at_step, stage.predicted));
     }
     return rows;
 }
@@ -100,6 +120,15 @@ std::vector<StageRow> stage_rows(std::vector<EventRecord> const& events, StepTab
         }
     }
     return rows;
+}
+
+std::vector<PlannedBucket> stage_buckets(std::vector<EventRecord> const& events) {
+    auto plan = staged_plan(events);
+    std::vector<PlannedBucket> buckets;
+    for (auto& stage : plan.stages) {
+        std::ranges::move(stage.chosen.buckets, std::back_inserter(buckets));
+    }
+    return buckets;
 }
 
 }  // namespace osora::db::analysis

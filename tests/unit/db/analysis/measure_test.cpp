@@ -88,6 +88,32 @@ TEST(Measure, WeighsBucketsWithTheirSteps) {
     EXPECT_NEAR(measured.samples_per_s, (3 * 32 + 5 * 8) / (3 * 1.1 + 5 * 3.2), 1e-12);
 }
 
+// 60 steps of 8 samples in 1 s, then a [[stage]]: 40 steps of 32 samples in 4 s. 1,760 samples in
+// 220 s; the median of all 100 steps, 1 s, would make it 17.6 samples/s.
+TEST(Measure, TakesTheStepsOfEachBatchAtTheirOwnMedian) {
+    auto steps = table(120);
+    std::vector<double> seconds(120, 1.0);
+    for (std::size_t i = 80; i < 120; ++i) {
+        steps.samples[i] = 32;
+        seconds[i] = 4;
+    }
+    seconds[100] = 400;  // a step that stalls moves neither median
+    steps.columns["step_time_s"] = constant(seconds);
+    auto const measured = measure(steps);
+    EXPECT_EQ(measured.steps_used, 100);
+    EXPECT_NEAR(measured.samples_per_s, 8, 1e-12);
+    EXPECT_NEAR(measured.step_s_mix, 2.2, 1e-12);
+}
+
+TEST(Measure, SamplesThatDifferByThemselvesHaveOneMedian) {
+    auto steps = table(120);
+    std::vector<double> seconds(120, 1.0);
+    for (std::size_t i = 0; i < 120; ++i) steps.samples[i] = static_cast<int>(i);
+    seconds[100] = 400;
+    steps.columns["step_time_s"] = constant(seconds);
+    EXPECT_NEAR(measure(steps).step_s_mix, 1, 1e-12);
+}
+
 TEST(Measure, SplitsCommunicationFromWaiting) {
     auto steps = table(30);
     std::vector<double> const half(30, 0.5), tenth(30, 0.1), fifth(30, 0.2);

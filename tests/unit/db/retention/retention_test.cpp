@@ -77,6 +77,11 @@ Records records_of_run() {
     all.insert(all.end(), fault, records.end() - 1);
     add(1, kShape.steps);
     all.push_back(records.back());
+    protocol::PlanChosen plan;
+    plan.plan = protocol::parse_json(R"({"predicted": {"step_time_s": 0.5},
+        "stages": [{"at_step": 1500, "predicted": {"step_time_s": 0.5}}]})")
+                    .value();
+    all.insert(all.begin() + 1, protocol::JournalRecord{0, all.front().wall_us, plan});
     for (std::size_t i = 0; i < all.size(); ++i) all[i].sequence = i;
     return all;
 }
@@ -166,6 +171,10 @@ protected:
         }
         for (auto const& each : report.buckets) {
             text += fmt::format(" {} {}", each.measured.bucket, each.measured.step_s_median);
+        }
+        for (auto const& each : report.stages) {
+            text += fmt::format(" {} {} {} {}", each.first_step, each.steps, each.steps_used,
+                                each.step_s_median);
         }
         return text + fmt::format(" {} {}", report.measured.steps, report.measured.comm_share);
     }
