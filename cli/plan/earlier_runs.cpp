@@ -5,6 +5,7 @@
 #include "cli/command/print.hpp"
 #include "cli/command/state_folder.hpp"
 #include "cli/plan/rehearsal_source.hpp"
+#include "db/analysis/report/prediction_report.hpp"
 #include "db/record/facts.hpp"
 #include "db/store/queries.hpp"
 #include "plan/activation_choice.hpp"
@@ -56,6 +57,7 @@ db::Facts machine_facts(db::Facts facts) {
 void add_error(db::RunSummary const& run, std::vector<double>& into) {
     double const predicted = run.plan->predicted.step_time_s;
     double const measured = run.measured->step_s_mix;
+    if (!db::analysis::plan_covers(run)) return;
     if (predicted > 0 && measured > 0) into.push_back(std::abs(predicted / measured - 1));
 }
 

@@ -66,6 +66,7 @@ struct PlannedLayout {
     std::string sp_kind;  // ulysses, ring; empty: no ranks share tokens
     std::string recompute, activation_store;
     int num_workers = 0, threads_per_rank = 0;
+    int first_stage_step = 0;  // at_step of the first [[stage]], which has its own plan; 0: none
     std::vector<PlannedBucket> buckets;
 };
 struct PlannedFigures {  // NaN if missing
@@ -89,7 +90,8 @@ BOOST_DESCRIBE_STRUCT(PlannedBucket, (),
                        peak_memory_gib))
 BOOST_DESCRIBE_STRUCT(PlannedLayout, (),
                       (tp_size, pp_size, sp_size, dp_size, zero_stage, shard_size, sp_kind,
-                       recompute, activation_store, num_workers, threads_per_rank, buckets))
+                       recompute, activation_store, num_workers, threads_per_rank, first_stage_step,
+                       buckets))
 BOOST_DESCRIBE_STRUCT(PlannedFigures, (),
                       (step_time_s, step_time_error, compute_s, exposed_comm_s, bubble_s, loader_s,
                        rank_wait_s, rank_balance, peak_memory_gib, host_memory_gib, samples_per_s))

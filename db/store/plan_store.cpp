@@ -5,6 +5,15 @@
 namespace osora::db {
 namespace {
 
+struct StageStart {
+    int at_step = 0;
+};
+struct Stages {
+    std::vector<StageStart> stages;
+};
+BOOST_DESCRIBE_STRUCT(StageStart, (), (at_step))
+BOOST_DESCRIBE_STRUCT(Stages, (), (stages))
+
 struct PartKey {
     std::int64_t run_id = 0;
     int ordinal = 0;
@@ -27,8 +36,11 @@ void save_plan(Connection& connection, std::int64_t run_id, protocol::json::valu
     execute(connection, "DELETE FROM plan WHERE run_id=?1", run_id);
     execute(connection, "DELETE FROM plan_bucket WHERE run_id=?1", run_id);
     execute(connection, "DELETE FROM plan_batch WHERE run_id=?1", run_id);
-    auto const parsed = protocol::from_json<PlanRecord>(plan);
+    auto parsed = protocol::from_json<PlanRecord>(plan);
     if (parsed.has_error()) return;  // a job without a layout: nothing to compare with
+    auto const staged = protocol::from_json<Stages>(plan);
+    bool const has_stages = staged.has_value() && !staged->stages.empty();
+    parsed->chosen.first_stage_step = has_stages ? staged->stages.front().at_step : 0;
     insert_row(connection, "plan", RunKey{run_id}, parsed->chosen, parsed->predicted);
     insert_parts(connection, "plan_bucket", run_id, parsed->chosen.buckets);
     insert_parts(connection, "plan_batch", run_id, parsed->batch_curve);

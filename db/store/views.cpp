@@ -17,7 +17,8 @@ CREATE VIEW v_run AS SELECT
   r.nodes, r.ranks, r.launches, r.steps_planned,
   m.next_step AS steps, m.steps_used, m.steps_repeated,
   m.step_s_median AS step_s, m.step_s_mad, m.step_s_mix, p.step_time_s AS predicted_step_s,
-  p.step_time_s/m.step_s_mix AS predicted_over_measured,
+  CASE WHEN p.first_stage_step=0 OR m.next_step<=p.first_stage_step
+    THEN p.step_time_s/m.step_s_mix END AS predicted_over_measured,
   m.samples_per_s, m.samples_per_s/r.ranks AS samples_per_s_rank,
   m.data_share, m.comm_share, m.wait_share, m.loss_first, m.loss_last,
   nullif(m.rss_bytes,0) AS rss_bytes,

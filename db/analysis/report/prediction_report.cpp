@@ -38,12 +38,18 @@ double PredictionRow::error() const {
     return std::abs(ratio() - 1);
 }
 
+bool plan_covers(RunSummary const& run) {
+    if (!run.plan || !run.measured) return true;
+    int const stage = run.plan->chosen.first_stage_step;
+    return stage <= 0 || run.measured->next_step <= stage;
+}
+
 PredictionReport prediction_report(std::vector<RunSummary> const& runs) {
     PredictionReport report;
     std::vector<double> errors;
     double sum = 0;
     for (RunSummary const& each : runs) {
-        if (!each.plan || !has_enough_steps(each)) continue;
+        if (!each.plan || !has_enough_steps(each) || !plan_covers(each)) continue;
         auto const& predicted = each.plan->predicted;
         if (!(predicted.step_time_s > 0) || !(each.measured->step_s_mix > 0)) continue;
         PredictionRow row{.number = each.run.number,

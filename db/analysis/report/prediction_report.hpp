@@ -31,7 +31,12 @@ struct PredictionReport {
     std::size_t with_stated_error = 0, covered = 0;
 };
 
-/// Of runs with a planned step time and enough measured steps; others are left out.
+/// Whether the run's plan is that of all its steps: it did not reach a [[stage]], which has a plan
+/// of its own.
+[[nodiscard]] bool plan_covers(RunSummary const& run);
+
+/// Of runs with a planned step time and enough measured steps that the plan covers; others are
+/// left out.
 [[nodiscard]] PredictionReport prediction_report(std::vector<RunSummary> const& runs);
 
 }  // namespace osora::db::analysis

@@ -3,6 +3,7 @@
 
 #include "base/robust.hpp"
 #include "db/analysis/cores.hpp"
+#include "db/analysis/report/prediction_report.hpp"
 #include "db/analysis/report/scaling_loss.hpp"
 #include "db/record/facts.hpp"
 
@@ -75,7 +76,8 @@ ScalingRow row_of(RunsOfSize const& members) {
     row.wait_share = median(over(members, [](auto& run) { return run.measured->wait_share; }));
     row.data_share = median(over(members, [](auto& run) { return run.measured->data_share; }));
     row.predicted_over_measured = median(over(members, [](auto& run) {
-        bool const is_predicted = run.plan && run.plan->predicted.step_time_s > 0;
+        bool const is_predicted =
+            run.plan && run.plan->predicted.step_time_s > 0 && plan_covers(run);
         return is_predicted ? run.plan->predicted.step_time_s / run.measured->step_s_mix : kUnknown;
     }));
     auto const cores = core_use(first);

@@ -31,6 +31,18 @@ RunSummary run(std::int64_t number, double predicted_s, double measured_s, doubl
     return summary;
 }
 
+// From step 60 on a [[stage]] trains other buckets: the plan says nothing about those steps.
+TEST(Predictions, RunsThatReachedAStageAreLeftOut) {
+    auto before = run(1, 0.9, 1.0, 0.15), after = run(2, 0.9, 2.5, 0.15);
+    before.plan->chosen.first_stage_step = after.plan->chosen.first_stage_step = 60;
+    before.measured->next_step = 60;
+    after.measured->next_step = 61;
+    auto const report = prediction_report({after, before});
+    ASSERT_EQ(report.rows.size(), 1u);
+    EXPECT_EQ(report.rows[0].number, 1);
+    EXPECT_NEAR(report.worst_error, 0.1, 1e-12);
+}
+
 TEST(Predictions, ErrorsAreRelativeToTheMeasurement) {
     auto cut_off = run(4, 1, 2, 0.1);
     cut_off.measured->steps_used = 1;

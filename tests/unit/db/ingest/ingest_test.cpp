@@ -4,9 +4,11 @@
 #include "base/files/files.hpp"
 #include "db/analysis/measure.hpp"
 #include "db/store/queries.hpp"
+#include "protocol/json.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
 #include <SQLiteCpp/SQLiteCpp.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -251,6 +253,29 @@ TEST_F(Ingest, CopiesWhatDescribesARun) {
     EXPECT_EQ(one("SELECT count(*)||' '||min(device) FROM run_rank"), "4 cpu");
     EXPECT_EQ(one("SELECT step_time_s||' '||threads_per_rank FROM plan"), "0.5 1");
     EXPECT_EQ(one("SELECT height||' '||global_batch_size FROM plan_bucket"), "64 8");
+}
+
+TEST_F(Ingest, ThePlanIsNotComparedWithTheStepsOfAStage) {
+    auto const with_stage = [](int number, int at_step) {
+        auto records = RunMaker(static_cast<std::uint64_t>(number)).make({.number = number});
+        protocol::PlanChosen plan;
+        plan.plan =
+            protocol::parse_json(fmt::format(R"({{"predicted": {{"step_time_s": 0.5}}, "stages": [
+                        {{"at_step": {}, "predicted": {{"step_time_s": 4}}}}]}})",
+                                             at_step))
+                .value();
+        records.insert(records.end() - 1, protocol::JournalRecord{0, records.back().wall_us, plan});
+        for (std::size_t i = 0; i < records.size(); ++i) records[i].sequence = i;
+        return journal_bytes(records);
+    };
+    write("tiny-0001", with_stage(1, 25));
+    write("tiny-0002", with_stage(2, 40));
+    ingest();
+    EXPECT_EQ(one("SELECT group_concat(first_stage_step) FROM plan"), "25,40");
+    EXPECT_EQ(one("SELECT steps||' '||coalesce(predicted_over_measured,'none') FROM v_run WHERE "
+                  "run=1"),
+              "40 none");
+    EXPECT_EQ(one("SELECT predicted_over_measured>0 FROM v_run WHERE run=2"), "1");
 }
 
 /// The plan of RunMaker leaves out fields, as another version may.

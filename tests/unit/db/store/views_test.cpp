@@ -126,6 +126,7 @@ TEST_F(Views, AreRecreatedByAMigration) {
         plain.exec(
             "ALTER TABLE run_node RENAME COLUMN metric_attempt TO metric_epoch;"
             "ALTER TABLE plan DROP COLUMN shard_size;"
+            "ALTER TABLE plan DROP COLUMN first_stage_step;"
             "ALTER TABLE plan DROP COLUMN sp_kind;"
             "ALTER TABLE plan DROP COLUMN rank_wait_s;"
             "ALTER TABLE plan DROP COLUMN rank_balance;"
