@@ -74,6 +74,7 @@ json::object group_object(std::string const& name, Detection const& detection) {
             {"nodes", group.size.nodes},
             {"threads_per_rank", group.size.threads_per_rank},
             {"global_batch_size", to_json(group.size.global_batch)},
+            {"gpu", group.size.gpu},
             {"runs", to_json(group.numbers)},
             {"step_s", to_json(group.step_s)},
             {"finding", to_json(finding_of(detection))},

@@ -2,25 +2,17 @@
 
 #include "base/text/units.hpp"
 #include "cli/report/report_tables.hpp"
+#include "db/analysis/run_size.hpp"
 #include "plan/evaluate/hardware.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
-#include <string_view>
 
 namespace osora::cli {
 namespace {
 
 using namespace db::analysis;
-
-/// "cuda:0, NVIDIA H200, NCCL 2.28.9" -> "NVIDIA H200"; empty: a CPU, or an older osora's run.
-std::string gpu_name(std::string_view device) {
-    constexpr std::string_view kComma = ", ", kLast = ", NCCL ";
-    auto const first = device.find(kComma), last = device.rfind(kLast);
-    if (!device.starts_with("cuda") || last == std::string_view::npos || first >= last) return {};
-    return std::string(device.substr(first + kComma.size(), last - first - kComma.size()));
-}
 
 std::string flop_text(double flop_per_s) {
     if (flop_per_s >= 1e12) return three_digits(flop_per_s / 1e12) + " TFLOP/s";
@@ -33,7 +25,7 @@ Utilisation utilisation_of(RunReport const& report) {
     Utilisation found{.flop_per_s = report.work.flop_per_s / report.run.run.ranks,
                       .mfu = db::kUnknown,
                       .peak = {}};
-    std::string const gpu = gpu_name(report.run.device);
+    std::string const gpu = gpu_of(report.run.device);
     if (gpu.empty()) return found;
     auto const sheet = plan::HardwareTable::built_in().find(gpu);
     if (sheet.has_error()) return found;

@@ -76,12 +76,19 @@ double step_s_of(Measured const& run, Mix const& mix) {
     return mixed(run, mix, &BucketMeasure::step_s_median, run.step_s_mix);
 }
 
+bool shadows_imports(std::vector<SeriesRun> const& runs) {
+    return std::ranges::any_of(runs, [](SeriesRun const& run) {
+        return has_enough_steps(run.summary) && !is_imported(run.summary.run);
+    });
+}
+
 std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs) {
+    bool const own_only = shadows_imports(runs);
     std::map<std::pair<Facts, RunSize>, std::vector<SeriesRun const*>> members;
     for (auto const& run : runs) {
-        if (has_enough_steps(run.summary)) {
-            members[{run.work, size_of(run.summary)}].push_back(&run);
-        }
+        if (!has_enough_steps(run.summary)) continue;
+        if (own_only && is_imported(run.summary.run)) continue;
+        members[{run.work, size_of(run.summary)}].push_back(&run);
     }
     std::vector<RunGroup> groups;
     for (auto const& [key, own] : members) {

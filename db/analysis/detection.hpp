@@ -45,7 +45,12 @@ struct RunGroup {
     std::vector<MetricSeries> metrics;
 };
 
-/// Runs with enough steps; the group of the newest run comes first.
+/// Whether a run of this machine has enough steps: imported runs are then no part of the series,
+/// because they are of another machine, and their numbers say nothing about when they ran.
+[[nodiscard]] bool shadows_imports(std::vector<SeriesRun> const& runs);
+
+/// Runs with enough steps, without those that shadows_imports() hides; the group of the newest run
+/// comes first.
 [[nodiscard]] std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs);
 
 /// The run that the one at `index` is compared with, wherever osora names one: of the last five

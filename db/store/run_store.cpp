@@ -5,7 +5,6 @@
 #include "base/sha256.hpp"
 #include "db/record/facts.hpp"
 #include "protocol/journal/journal.hpp"
-#include "protocol/run_directory.hpp"
 
 #include <filesystem>
 #include <system_error>
@@ -48,12 +47,6 @@ std::optional<RunRecord> select_run(Connection& connection, char const* where, A
 }
 
 }  // namespace
-
-bool is_imported(RunRecord const& run) {
-    auto const folder = std::filesystem::path(run.run_dir).filename().string();
-    return folder.ends_with("." + run.uuid.substr(0, 8)) &&
-           !protocol::run_of_imported_folder(folder).empty();
-}
 
 char const* const kSelectRun =
     "SELECT r.run_id,r.uuid,r.number,r.name,s.name,r.series_id,r.job,r.arch,r.user,r.host,"

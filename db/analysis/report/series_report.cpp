@@ -13,37 +13,64 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 
 namespace osora::db::analysis {
 namespace {
 
 using RunsOfSize = std::vector<SeriesRun const*>;
 
-std::vector<int> rank_batches(ScalingRow const& row) {
-    std::vector<int> batches;
-    for (int const batch : row.global_batch) batches.push_back(batch / std::max(1, row.ranks));
+/// Below 1 where ranks share a sample (tp, sp, pp).
+std::vector<double> rank_batches(ScalingRow const& row) {
+    std::vector<double> batches;
+    for (double const batch : row.global_batch) batches.push_back(batch / std::max(1, row.ranks));
     return batches;
+}
+
+/// "8", "4, 2", "0.5".
+std::string joined(std::vector<double> batches) {
+    bool const equal = std::ranges::all_of(batches, [&](double b) { return b == batches[0]; });
+    if (equal) batches.resize(1);
+    std::vector<std::string> words;
+    for (double const each : batches) {
+        bool const whole = each == std::floor(each);
+        words.push_back(whole ? fmt::format("{:.0f}", each) : fmt::format("{:.3g}", each));
+    }
+    return fmt::format("{}", fmt::join(words, ", "));
+}
+
+/// Why `run` is not compared with `newest`; "": it is.
+std::string why_left_out(SeriesRun const& run, SeriesRun const* newest, bool own_only) {
+    if (own_only && is_imported(run.summary.run)) return "imported: it ran on another machine";
+    if (newest != nullptr && run.work != newest->work) {
+        return "other work: " + describe_difference(run.work, newest->work);
+    }
+    if (!has_enough_steps(run.summary)) {
+        int const used = run.summary.measured ? run.summary.measured->steps_used : 0;
+        return fmt::format("{} steps after the warm-up, {} are needed", used, kStepsNeeded);
+    }
+    auto const gpu = gpu_of(run.summary.device), wanted = gpu_of(newest->summary.device);
+    if (gpu == wanted) return {};
+    auto const shown = [](std::string const& name) { return name.empty() ? "not known" : name; };
+    return fmt::format("other GPU: {} / {}", shown(gpu), shown(wanted));
 }
 
 /// Splits runs into those that can be compared and those that cannot.
 RunsOfSize comparable(std::vector<SeriesRun> const& runs, SeriesReport& report) {
-    auto const newest = std::find_if(runs.rbegin(), runs.rend(),
-                                     [](auto const& run) { return has_enough_steps(run.summary); });
-    if (newest != runs.rend()) report.work = newest->work;
+    bool const own_only = shadows_imports(runs);
+    auto const newest = std::find_if(runs.rbegin(), runs.rend(), [&](auto const& run) {
+        return has_enough_steps(run.summary) && !(own_only && is_imported(run.summary.run));
+    });
+    auto const* const found = newest != runs.rend() ? &*newest : nullptr;
+    if (found != nullptr) report.work = found->work;
     RunsOfSize members;
     for (auto const& run : runs) {
+        auto reason = why_left_out(run, found, own_only);
         auto const& record = run.summary.run;
-        if (newest != runs.rend() && run.work != report.work) {
-            report.left_out.push_back(
-                {record.number, record.name,
-                 "other work: " + describe_difference(run.work, report.work)});
-        } else if (!has_enough_steps(run.summary)) {
-            int const used = run.summary.measured ? run.summary.measured->steps_used : 0;
-            report.left_out.push_back(
-                {record.number, record.name,
-                 fmt::format("{} steps after the warm-up, {} are needed", used, kStepsNeeded)});
-        } else {
+        if (reason.empty()) {
             members.push_back(&run);
+        } else {
+            report.left_out.push_back({record.number, record.name, std::move(reason)});
         }
     }
     return members;
@@ -103,15 +130,11 @@ void name_scaling(SeriesReport& report) {
         return known && std::ranges::all_of(
                             rows, [&](auto& row) { return value(row) == value(rows.front()); });
     };
-    auto const joined = [](std::vector<int> batches) {
-        bool const equal = std::ranges::all_of(batches, [&](int b) { return b == batches[0]; });
-        if (equal) batches.resize(1);
-        return fmt::format("{}", fmt::join(batches, ", "));
-    };
     if (rows.empty() || rows.front().ranks == rows.back().ranks) return;
     if (same([](auto& row) { return row.global_batch; })) {
         report.scaling = Scaling::strong;
-        report.held_equal = "global batch " + joined(rows.front().global_batch);
+        auto const& batches = rows.front().global_batch;
+        report.held_equal = "global batch " + joined({batches.begin(), batches.end()});
     } else if (same(rank_batches)) {
         report.scaling = Scaling::weak;
         report.held_equal = "batch of a rank " + joined(rank_batches(rows.front()));
@@ -167,7 +190,9 @@ SeriesReport series_report(std::string const& name, std::vector<SeriesRun> const
     }
     add_notes(report);
     for (auto& group : run_groups(runs)) {
-        if (group.work == report.work) report.trends.push_back(detect(std::move(group)));
+        bool const in_rows = !members.empty() && group.work == report.work &&
+                             group.size.gpu == gpu_of(members.front()->summary.device);
+        if (in_rows) report.trends.push_back(detect(std::move(group)));
     }
     if (report.scaling == Scaling::one_size && !report.rows.empty()) {
         report.next.push_back("submit it at another size: --set resources.gpus_per_node=2");

@@ -1,4 +1,5 @@
 // The scaling table against figures worked out by hand.
+#include "protocol/run_directory.hpp"
 #include "tests/unit/cli/report/demo_run.hpp"
 
 #include <gmock/gmock.h>
@@ -45,6 +46,60 @@ TEST(SeriesReportTest, WeakScaling) {
     EXPECT_EQ(report.scaling, Scaling::weak);
     EXPECT_EQ(report.held_equal, "batch of a rank 16, 4");
     EXPECT_NEAR(report.rows[1].efficiency, 0.4 / 0.5, 1e-9);
+}
+
+// Eight ranks of tensor parallel share a sample: 4 / 8 is not 6 / 16.
+TEST(SeriesReportTest, ABatchOfARankMayBeBelowOne) {
+    auto eight = run(1, 8, 0.4), sixteen = run(2, 16, 0.5);
+    eight.global_batch = {16, 4};
+    sixteen.global_batch = {32, 8};
+    auto report = series_of({eight, sixteen});
+    EXPECT_EQ(report.scaling, Scaling::weak);
+    EXPECT_EQ(report.held_equal, "batch of a rank 2, 0.5");
+    sixteen.global_batch = {32, 6};
+    report = series_of({eight, sixteen});
+    EXPECT_EQ(report.scaling, Scaling::neither);
+}
+
+TEST(SeriesReportTest, RunsOnOtherGpusAreNotCompared) {
+    auto h200 = run(1, 1, 0.4), a100 = run(2, 1, 0.9), two = run(3, 2, 0.2);
+    a100.device = "cuda:0, NVIDIA A100-SXM4-80GB, NCCL 2.28.9";
+    h200.device = two.device = "cuda:0, NVIDIA H200, NCCL 2.28.9";
+    auto const report = series_of({h200, a100, two});
+    ASSERT_EQ(report.rows.size(), 2u);
+    EXPECT_THAT(report.rows[0].runs, ElementsAre(1));
+    EXPECT_NEAR(report.rows[1].efficiency, 1, 1e-9);
+    ASSERT_EQ(report.left_out.size(), 1u);
+    EXPECT_EQ(report.left_out[0].number, 2);
+    EXPECT_EQ(report.left_out[0].reason, "other GPU: NVIDIA A100-SXM4-80GB / NVIDIA H200");
+    EXPECT_EQ(report.trends.size(), 2u);
+
+    auto const store = history_of({h200, a100, two});
+    auto const groups = run_groups(db::load_series(*store, "demo").value());
+    EXPECT_EQ(groups.size(), 3u);
+}
+
+// An archive of a slower cluster with the same numbers must not look like a regression.
+TEST(SeriesReportTest, ImportedRunsCountOnlyWithoutOwnOnes) {
+    auto const store = history_of({run(1, 1, 0.4), run(2, 1, 0.9), run(3, 1, 0.41)});
+    auto runs = db::load_series(*store, "demo").value();
+    auto const bring_in = [](SeriesRun& run) {
+        auto& record = run.summary.run;
+        record.run_dir = "/state/runs/" + protocol::imported_folder_name(record.name, record.uuid);
+    };
+    bring_in(runs[1]);
+    ASSERT_TRUE(db::is_imported(runs[1].summary.run));
+    auto groups = run_groups(runs);
+    ASSERT_EQ(groups.size(), 1u);
+    EXPECT_THAT(groups[0].numbers, ElementsAre(1, 3));
+    auto const report = series_report("demo", runs);
+    EXPECT_THAT(report.rows.at(0).runs, ElementsAre(1, 3));
+    ASSERT_EQ(report.left_out.size(), 1u);
+    EXPECT_THAT(report.left_out[0].reason, HasSubstr("imported"));
+    for (auto& each : runs) bring_in(each);
+    groups = run_groups(runs);
+    EXPECT_THAT(groups.at(0).numbers, ElementsAre(1, 2, 3));
+    EXPECT_THAT(series_report("demo", runs).left_out, IsEmpty());
 }
 
 TEST(SeriesReportTest, SaysWhenNothingIsHeldEqual) {
