@@ -13,6 +13,11 @@
 #include "db/store/queries.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
 
 namespace osora::cli {
 namespace {
@@ -53,6 +58,20 @@ int list(Context const& context, Arguments const& arguments) {
     return kExitOk;
 }
 
+/// "2 runs are only in the old file, because their journals are gone: tiny-0001, tiny-0002"
+std::string only_in_kept_text(std::vector<std::string> const& names) {
+    constexpr std::size_t kNamed = 5;
+    if (names.empty()) return {};
+    auto const shown = std::min(names.size(), kNamed);
+    auto text =
+        fmt::format("{} only in the old file, because {} gone: {}",
+                    names.size() == 1 ? "1 run is" : fmt::format("{} runs are", names.size()),
+                    names.size() == 1 ? "its journal is" : "their journals are",
+                    fmt::join(names.begin(), names.begin() + std::ptrdiff_t(shown), ", "));
+    if (names.size() > shown) text += fmt::format(" and {} more", names.size() - shown);
+    return printable(text) + "\n";
+}
+
 int rebuild(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error());
@@ -67,12 +86,14 @@ int rebuild(Context const& context, Arguments const& arguments) {
     if (arguments.has("--json")) {
         print_json("history.rebuild", {{"runs", rebuilt->ingested.changed},
                                        {"records", rebuilt->ingested.records},
-                                       {"kept", rebuilt->kept.string()}});
+                                       {"kept", rebuilt->kept.string()},
+                                       {"only_in_kept", protocol::to_json(rebuilt->only_in_kept)}});
         return kExitOk;
     }
     cli::print("history rebuilt from {} of {} journals\n", rebuilt->ingested.changed,
                rebuilt->ingested.runs);
     if (!rebuilt->kept.empty()) cli::print("the old file is {}\n", rebuilt->kept.string());
+    cli::print("{}", only_in_kept_text(rebuilt->only_in_kept));
     return kExitOk;
 }
 
@@ -101,7 +122,8 @@ CommandSpec history_rebuild_command() {
             .summary = "rebuild history.db from the journals",
             .details =
                 "Moves a history.db that is damaged aside (it is never removed) and fills "
-                "a new one from the journals of all runs.",
+                "a new one from the journals of all runs. Names the runs that only the old file "
+                "has, because their journals are gone.",
             .example = "osora history rebuild",
             .positionals = {},
             .options = {json_option()},

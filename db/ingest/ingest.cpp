@@ -298,6 +298,22 @@ Result<fs::path> move_aside(fs::path const& file) {
     return kept;
 }
 
+/// Names of the runs in `kept` that the new history lacks; a damaged file may not say all of them.
+std::vector<std::string> runs_only_in(fs::path const& kept, Connection& connection) {
+    std::vector<std::string> names;
+    if (kept.empty()) return names;
+    (void)guarded(connection, "read the old history", [&]() -> Result<void> {
+        SQLite::Database const old(kept.string(), SQLite::OPEN_READONLY);
+        SQLite::Statement row(old, "SELECT uuid,name FROM run ORDER BY number,name");
+        while (row.executeStep()) {
+            if (run_of_uuid(connection, row.getColumn(0).getString())) continue;
+            names.push_back(row.getColumn(1).getString());
+        }
+        return {};
+    });
+    return names;
+}
+
 }  // namespace
 
 Result<IngestReport> ingest_all(Store& store, fs::path const& state_dir,
@@ -323,6 +339,7 @@ Result<Rebuilt> rebuild(fs::path const& state_dir, StoreOptions const& store_opt
     IngestOptions whole = options;
     whole.derive_limit = std::chrono::hours(24);
     OSORA_TRY(result.ingested, ingest_all_locked(*store, state_dir, whole));
+    result.only_in_kept = runs_only_in(result.kept, store->connection());
     return result;
 }
 

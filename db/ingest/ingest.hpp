@@ -44,11 +44,12 @@ struct IngestReport {
 
 /// Moves an unusable history.db aside (history.db.kept-YYYYMMDDThhmmss, with -2, -3 ... if that is
 /// taken, and its -wal; never deleted), makes a new one and fills it from every journal. Returns
-/// what it read and, in `kept`, where the old file is ("" when there was none). Runs whose folders
-/// are gone are only in the old file.
+/// what it read and, in `kept`, where the old file is ("" when there was none). Runs whose journals
+/// are gone are only in the old file: `only_in_kept` has their names, as far as it can be read.
 struct Rebuilt {
     IngestReport ingested;
     std::filesystem::path kept;
+    std::vector<std::string> only_in_kept;
 };
 [[nodiscard]] Result<Rebuilt> rebuild(std::filesystem::path const& state_dir,
                                       StoreOptions const& store_options = {},

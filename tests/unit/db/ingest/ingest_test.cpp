@@ -236,6 +236,21 @@ TEST_F(Ingest, RebuildsADamagedDatabaseAndKeepsTheOldOne) {
     EXPECT_EQ(dump(file()), before);
 }
 
+// After `history vacuum --journals` the database is all that is left of a run.
+TEST_F(Ingest, ARebuildNamesTheRunsThatOnlyTheOldFileHas) {
+    write("tiny-0001", run_bytes(1));
+    write("tiny-0002", run_bytes(2));
+    ingest();
+    store_.reset();
+    fs::remove(state_.path() / "runs" / "tiny-0001" / "journal");
+    auto const rebuilt = rebuild(state_.path());
+    ASSERT_TRUE(rebuilt.has_value()) << rebuilt.error().message;
+    ASSERT_EQ(rebuilt->only_in_kept.size(), 1u);
+    EXPECT_EQ(rebuilt->only_in_kept[0], "tiny-0001");
+    EXPECT_EQ(ask(rebuilt->kept, "SELECT count(*) FROM run"), "2\n");
+    EXPECT_TRUE(rebuild(state_.path())->only_in_kept.empty());
+}
+
 TEST_F(Ingest, CopiesWhatDescribesARun) {
     write("tiny-0001", run_bytes(1, {.nodes = 2, .ranks_per_node = 2, .relaunches = 1}));
     ingest();
