@@ -15,11 +15,14 @@
 #include "db/foreign/import_log.hpp"
 #include "db/ingest/ingest.hpp"
 #include "db/store/queries.hpp"
+#include "protocol/run_directory.hpp"
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <limits>
 #include <numeric>
+#include <system_error>
 
 namespace osora::cli {
 namespace {
@@ -44,7 +47,8 @@ std::string total_text(std::vector<db::ArchivedRun> const& runs) {
                        format_bytes(bytes));
 }
 
-/// The runs that the user named, or all whose folders still exist; warns about the others.
+/// The runs that the user named, or all whose journals still exist (`history vacuum --journals`
+/// leaves the folder); warns about the others.
 Result<std::vector<db::RunRecord>> chosen(db::Store& store, Arguments const& arguments) {
     std::vector<db::RunRecord> runs;
     for (auto const& name : arguments.all("RUN...")) {
@@ -54,11 +58,13 @@ Result<std::vector<db::RunRecord>> chosen(db::Store& store, Arguments const& arg
     if (!arguments.has("--all")) return runs;
     OSORA_TRY(auto const all, db::list_runs(store, "", std::numeric_limits<int>::max()));
     for (auto const& each : all) {
-        if (liveness_of(each.run).folder_exists) {
+        auto const journal = protocol::RunPaths{each.run.run_dir}.journal();
+        std::error_code missing;
+        if (std::filesystem::exists(journal, missing)) {
             runs.push_back(each.run);
         } else {
-            cli::print(stderr, "osora: run {} is left out: its folder {} is gone\n", each.run.name,
-                       printable(each.run.run_dir));
+            cli::print(stderr, "osora: run {} is left out: {} is gone\n", each.run.name,
+                       printable(journal.string()));
         }
     }
     return runs;
@@ -176,7 +182,7 @@ CommandSpec history_export_command() {
                      .value = "FORMAT",
                      .help = "archive (for osora history import), tensorboard or csv.",
                      .choices = "archive|tensorboard|csv"},
-                    {.name = "--all", .value = "", .help = "Every run whose folder is there."},
+                    {.name = "--all", .value = "", .help = "Every run whose journal is there."},
                     json_option()},
         .run = run_export};
 }

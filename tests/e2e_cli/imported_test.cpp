@@ -70,5 +70,19 @@ TEST_F(ImportedRun, TakesNoNumberAndNoNameAway) {
     EXPECT_THAT(osora({"report", "1"}).out, Not(HasSubstr("evil")));
 }
 
+// What `history vacuum --journals` leaves: the folder and the rows in history.db.
+TEST_F(ImportedRun, AnExportOfAllLeavesOutRunsWithoutAJournal) {
+    import_one();
+    write_run_file(20);
+    EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
+    EXPECT_EQ(osora({"report", "demo-0001"}).code, 0);
+    fs::remove(run_dir("demo-0001") / "journal");
+    auto const ended = osora({"history", "export", "--all", "--to", "all.osora"});
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("run demo-0001 is left out"));
+    EXPECT_THAT(ended.out, HasSubstr("1 run"));
+    EXPECT_NE(osora({"history", "export", "demo-0001", "--to", "one.osora"}).code, 0);
+}
+
 }  // namespace
 }  // namespace osora::e2e_cli
