@@ -53,10 +53,13 @@ std::string other_work(std::vector<RunHistory> const& a, std::vector<RunHistory>
     return fmt::format("no bucket in common: {} / {}", *buckets_a.begin(), *buckets_b.begin());
 }
 
+/// Of a thinned run the steps are in its figures, not in its table.
 double checkpoint_s(std::vector<RunHistory> const& runs) {
     double seconds = 0, steps = 0;
     for (auto const& run : runs) {
-        steps += static_cast<double>(run.steps.size());
+        auto const& kept = run.kept;
+        steps += kept ? static_cast<double>(kept->measured.steps + kept->measured.steps_undone)
+                      : static_cast<double>(run.steps.size());
         for (auto const& event : run.events) {
             if (event.kind != protocol::CheckpointCompleted::kType) continue;
             auto const read = protocol::decode<protocol::CheckpointCompleted>(event.body);
@@ -84,7 +87,7 @@ ComparedSide side_of(std::vector<RunHistory> const& runs) {
     std::vector<double> medians, mads;
     for (auto const& run : runs) {
         side.runs.push_back(run.summary);
-        auto const measured = measure(run.steps);
+        auto const measured = run.kept ? run.kept->measured : measure(run.steps);
         medians.push_back(measured.step_s_median);
         mads.push_back(measured.step_s_mad);
     }

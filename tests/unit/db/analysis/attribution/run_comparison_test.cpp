@@ -1,5 +1,6 @@
 // Comparison of two runs: which is slower, which rank is named, what differs.
 #include "db/analysis/attribution/run_comparison.hpp"
+#include "protocol/journal/run_events.hpp"
 #include "tests/unit/db/analysis/attribution/step_tables.hpp"
 
 #include <gtest/gtest.h>
@@ -104,6 +105,25 @@ TEST(CompareRuns, DifferentWorkIsNotCompared) {
     other.bucket = [](int) { return "128x128x8"; };
     found = compare_runs({a}, {history(other)});
     EXPECT_EQ(found.other_work, "no bucket in common: 64x64x8 / 128x128x8");
+}
+
+// 120 steps, two checkpoints of 3 s: 0.05 s a step, also when nine of ten steps are gone.
+TEST(CompareRuns, AThinnedRunKeepsItsFigures) {
+    auto whole = history({});
+    EventRecord saved;
+    saved.kind = protocol::CheckpointCompleted::kType;
+    saved.body = R"({"attempt": 0, "step": 60, "path": "a", "seconds": 3, "bytes": 1})";
+    whole.events = {saved, saved};
+    auto thinned = whole;
+    thinned.kept = step_figures(whole.steps, {}, {});
+    MadeRun left;
+    left.steps = 12;
+    left.rank_step = [](int, int) { return RankStep{.other_s = 9}; };
+    thinned.steps = steps_of(left);
+    auto const found = compare_runs({whole}, {thinned});
+    EXPECT_NEAR(found.a.checkpoint_s, 0.05, 1e-12);
+    EXPECT_NEAR(found.b.checkpoint_s, 0.05, 1e-12);
+    EXPECT_EQ(found.b.step_s_median, found.a.step_s_median);
 }
 
 TEST(Differences, ByKindWithoutWhatBelongsToTheLaunch) {
