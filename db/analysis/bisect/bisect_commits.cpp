@@ -126,7 +126,8 @@ private:
             result_.culprits.back().share = effect / gap_s_;
             holds = holds && shown.p <= proved_p(shown) && effect > 0;
             if (result_.culprits.size() == 1) result_.proof = shown;
-            p = std::max(p, shown.p);
+            bool const is_known = !std::isnan(p) && !std::isnan(shown.p);
+            p = is_known ? std::max(p, shown.p) : kNotMeasured;
         }
         result_.proof.p = p;
         result_.relation = found_.size() > 1 ? Relation::additive : Relation::single;

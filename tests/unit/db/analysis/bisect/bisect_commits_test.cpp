@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <random>
 #include <set>
 
@@ -62,6 +63,23 @@ TEST(BisectCommits, TakesAsManyTrialsAsItSays) {
         options.sigma_s = kSigmaS;
         EXPECT_NEAR(total / 64, expected_commit_trials(commits, options), 3) << commits;
     }
+}
+
+TEST(BisectCommits, AProofWithoutPairsHasNoP) {
+    History history{{{5, 6}}, {}};
+    BisectOptions options;
+    options.sigma_s = kSigmaS;
+    auto const result = bisect_commits(8, options, [&](Trial const& trial) {
+                            auto outcome = history.run(trial);
+                            if (trial.phase == TrialPhase::proof) {
+                                outcome->status = TrialStatus::cannot_start;  // a full disk
+                            }
+                            return outcome;
+                        }).value();
+    ASSERT_EQ(result.culprits.size(), 1u);
+    EXPECT_EQ(result.verdict, BisectVerdict::below_resolution);
+    EXPECT_EQ(result.proof.pairs, 0);
+    EXPECT_TRUE(std::isnan(result.proof.p)) << result.proof.p;
 }
 
 TEST(BisectCommits, PassesOverCommitsThatDoNotBuild) {
