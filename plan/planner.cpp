@@ -36,14 +36,6 @@ constexpr double kCopiesGain = 0.03, kEagerGain = 0.01;
 /// Of the step time, to recompute in place of sharing more; exposed, to look for that.
 constexpr double kRecomputeGain = 0.03, kMuchExposed = 0.10;
 
-/// Of a sample's forward and backward pass. Adapters beside frozen weights (LoRA) need no gradients
-/// of the weights, so that a linear layer's backward pass costs as much as its forward pass; in
-/// attention's products both factors have one.
-double training_flops(PlanContext const& context, SampleCost const& cost) {
-    if (context.config.optim.lora_rank == 0) return kTrainingFactor * cost.forward_flops;
-    return (kTrainingFactor - 1) * cost.forward_flops + attention_flops(context.shape, cost);
-}
-
 LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
                      Candidate const& candidate, LoaderChoice const& loader) {
     LayoutPlan layout;
@@ -77,7 +69,9 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
              .micro_batch_size = chosen.micro_batch_size,
              .grad_accum_steps = chosen.grad_accum_steps,
              .global_batch_size = static_cast<int>(batches.sizes[i]),
-             .gflop_per_sample = training_flops(context, context.costs[i]) / 1e9,
+             .gflop_per_sample =
+                 training_flops(context.shape, context.costs[i], context.config.optim.lora_rank) /
+                 1e9,
              .tokens_per_sample = static_cast<double>(context.costs[i].tokens()),
              .step_time_s = loader.times[i].total_s(),
              .peak_memory_gib = gib(chosen.memory.tensor_bytes()),

@@ -75,6 +75,11 @@ double launch_floor_us(Calibration const& calibration) {
     return floor;
 }
 
+/// Forward and backward of linear layers, in forward passes: as in training_flops().
+double linear_passes(StepQuery const& query) {
+    return query.lora_rank > 0 ? kTrainingFactor - 1 : kTrainingFactor;
+}
+
 double gpu_pass_s(StepQuery const& query, Calibration const& calibration) {
     int const bytes = value_bytes(query);
     bool const fused = query.fused_kernels && kernels_fit(query.shape, bytes);
@@ -85,13 +90,15 @@ double gpu_pass_s(StepQuery const& query, Calibration const& calibration) {
     double const again = recomputed_share(query.shape, sample, query.activations.recompute);
     double const rate = matmul_gflops(calibration, 1, query.shape.hidden) * 1e9;
     double const attention = attention_flops(query.shape, sample);
-    double const products_s = (sample.forward_flops - attention) / (kProductShare * rate) +
-                              head_padding(query.shape) * attention / (kAttentionShare * rate);
+    double const linear_s = (sample.forward_flops - attention) / (kProductShare * rate);
+    double const attention_s = head_padding(query.shape) * attention / (kAttentionShare * rate);
     double const traffic_s = (fused ? kPassesFused : kPassesPlain) *
                              static_cast<double>(sample.saved_bytes) /
                              (calibration.memory_bandwidth_gbps * 1e9);
     // Backward is two of the three passes over what a forward pass reads and computes.
-    double const gpu_s = samples * (1 + again / 3) * (kTrainingFactor * products_s + traffic_s);
+    double const products_s =
+        (linear_passes(query) + again) * linear_s + (kTrainingFactor + again) * attention_s;
+    double const gpu_s = samples * (products_s + (1 + again / 3) * traffic_s);
     double const launch_s = (1 + again / 3) * launches_s(query.shape, launch_floor_us(calibration));
     double const p = kLaunchSharpness;
     return std::pow(std::pow(gpu_s, p) + std::pow(launch_s, p), 1 / p);
@@ -104,7 +111,9 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
     double const samples =
         static_cast<double>(query.micro_batch_size) / (query.sp_size * query.tp_size);
     double const again = recomputed_share(query.shape, sample, query.activations.recompute);
-    double const flops = (kTrainingFactor + again) * sample.forward_flops * samples;
+    double const flops =
+        (training_flops(query.shape, sample, query.lora_rank) + again * sample.forward_flops) *
+        samples;
     double const rate = matmul_gflops(calibration, query.threads, query.shape.hidden) * 1e9;
     double const passes = kPassesCpu / std::pow(query.threads, kThreadPower);
     // Backward is two of the three passes over the saved values of a forward pass.

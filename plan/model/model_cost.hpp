@@ -67,6 +67,10 @@ struct PartFlops {
 
 /// FLOPs of a training step over those of its forward pass, without recomputation.
 inline constexpr double kTrainingFactor = 3;
+/// Of a sample's forward and backward pass, without recomputation. Adapters beside frozen weights
+/// (`lora_rank` > 0) need no gradients of the weights, so that a linear layer's backward pass costs
+/// as much as its forward pass; in attention's products both factors have one.
+[[nodiscard]] double training_flops(ModelShape const& shape, SampleCost const& cost, int lora_rank);
 /// The share of a forward pass that backward recomputes: 1 with full recompute.
 [[nodiscard]] double recomputed_share(ModelShape const& shape, SampleCost const& cost,
                                       std::string_view recompute);

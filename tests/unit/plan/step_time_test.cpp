@@ -90,6 +90,22 @@ TEST(StepTime, WhatIsReducedFollowsPrecisionAndAdapters) {
     EXPECT_NEAR(exposed_comm_s(query, c, 1), expected(2 * adapters), 1e-9);
 }
 
+// Two forward passes in place of three, but for attention's own products.
+TEST(StepTime, AdaptersNeedNoGradientsOfFrozenWeights) {
+    StepQuery query = tiny();
+    Calibration c = ideal();
+    c.memory_bandwidth_gbps = 1e12;
+    c.launch_floor_us = 0;
+    SampleCost const sample = sample_cost(query.shape, query.bucket);
+    double const attention = attention_flops(query.shape, sample);
+    double const whole_s = step_time(query, c).compute_s;
+    query.lora_rank = 4;
+    EXPECT_NEAR(
+        step_time(query, c).compute_s / whole_s,
+        (2 * (sample.forward_flops - attention) + 3 * attention) / (3 * sample.forward_flops),
+        1e-6);
+}
+
 TEST(StepTime, RanksThatShareCoresSlowEachOther) {
     StepQuery query = tiny();
     query.dp_size = 4;
