@@ -80,8 +80,8 @@ Result<void> check_same_work(ResumeContext const& context, CheckpointState const
                              fs::path const& path) {
     auto differs = [&](std::string const& what, auto const& theirs, auto const& ours) {
         return Error{Errc::invalid_input,
-                     fmt::format("{}: {} is {}, this run has {}; checkpoint.resume = \"none\" "
-                                 "starts over",
+                     fmt::format("{}: {} is {}, this run has {}; a newly submitted run starts "
+                                 "over (with checkpoint.resume = \"auto\" or \"none\")",
                                  path.string(), what, theirs, ours)};
     };
     auto const& config = context.job.config;

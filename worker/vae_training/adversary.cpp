@@ -5,6 +5,7 @@
 
 #include <ATen/ops/clamp.h>
 #include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -64,11 +65,16 @@ void Adversary::forget() {
 }
 
 void Adversary::update(std::optional<Group> const& group) {
-    if (sums_.empty()) return;
+    bool const alone = !group || group->world_size() == 1;
+    if (alone && sums_.empty()) return;
     at::NoGradGuard const no_grad;
+    // The clips of this rank may have been too short to judge, and those of others not.
+    if (sums_.empty())
+        for (at::Tensor const& each : weights_) sums_.push_back(at::zeros_like(each));
     auto all = sums_;
     all.push_back(clips_);
     sum_over_ranks(group, all);
+    if (clips_.item<double>() == 0) return forget();
     for (std::size_t i = 0; i < weights_.size(); ++i)
         weights_[i].mutable_grad() = sums_[i].div_(clips_);
     std::int64_t const done = steps_.item<std::int64_t>();

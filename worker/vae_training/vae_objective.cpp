@@ -202,7 +202,8 @@ at::Tensor VaeObjective::loss_of(at::Tensor const& frames, MicroBatch const& bat
 }
 
 void VaeObjective::after_update() {
-    if (parts_.adversary) parts_.adversary->update(parts_.group);
+    if (parts_.adversary && section_.real_rec && parts_.adversary->takes_part(step_))
+        parts_.adversary->update(parts_.group);
     // The range of a pixel is 2.
     if (clips_ > 0) psnr_db_ = -10 * std::log10(squared_error_.item<double>() / clips_ / 4);
 }

@@ -2,8 +2,10 @@
 #include "worker/vae_training/adversary.hpp"
 
 #include "tests/parity/compare.hpp"
+#include "tests/unit/worker/parallel/ranks.hpp"
 #include "worker/model/weights/safetensors.hpp"
 
+#include <ATen/ops/allclose.h>
 #include <ATen/ops/randn.h>
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
@@ -105,6 +107,30 @@ TEST(Adversary, LearnsToDistinguishRealFromFake) {
     EXPECT_EQ(mean_logit(real), 1);
     EXPECT_EQ(mean_logit(fake), -1);
     EXPECT_EQ(adversary.state().back().tensor.item<std::int64_t>(), 30);
+}
+
+// A rank whose clips are too short to judge in a step takes the step of the others.
+TEST(Adversary, RanksThatLearnNothingStayInStep) {
+    at::Tensor const real = at::randn({1, 3, 10, 24, 24}), fake = at::randn({1, 3, 10, 24, 24});
+    std::vector<NamedTensor> states[2];
+    run_ranks(2, [&](Group const& group) {
+        Adversary adversary(small(), 1, {});
+        if (group.rank() == 0) adversary.learn(real, fake);
+        adversary.update(group);
+        adversary.update(group);  // nobody learned anything
+        states[group.rank()] = adversary.state();
+    });
+    Adversary alone(small(), 1, {});
+    alone.learn(real, fake);
+    alone.update({});
+    auto const expected = alone.state();
+    for (auto const& state : states) {
+        ASSERT_EQ(state.size(), expected.size());
+        for (std::size_t i = 0; i < state.size(); ++i)
+            EXPECT_TRUE(at::allclose(state[i].tensor.to(at::kDouble),
+                                     expected[i].tensor.to(at::kDouble), 1e-6, 1e-9))
+                << state[i].name;
+    }
 }
 
 TEST(Adversary, ContinuesFromItsState) {
