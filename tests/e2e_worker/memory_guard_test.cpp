@@ -31,7 +31,7 @@ protected:
     }
     /// Video in passes of `size` samples.
     plan::WorkerJob videos_of(int ranks, int size) const {
-        auto made = job(ranks, 8);
+        auto made = job(ranks, 6);
         for (auto& bucket : made.plan.chosen.buckets) {
             if (bucket.num_frames > 1) bucket.global_batch_size = 4 * ranks;
             bucket.micro_batch_size =

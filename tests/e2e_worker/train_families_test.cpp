@@ -40,9 +40,9 @@ protected:
             EXPECT_NEAR(two[0].steps("grad_norm")[step], norm, tolerance * norm) << step;
         }
     }
-    /// The loss falls below this share of itself over 40 steps.
+    /// The loss falls below this share of itself over 24 steps.
     void expect_learns(char const* arch, double share) {
-        auto made = job(1, 40);
+        auto made = job(1, 24);
         made.config.model.arch = arch;
         made.config.model.hidden = 48;
         made.config.bucket.resize(1);
@@ -51,9 +51,9 @@ protected:
         ASSERT_EQ(ended.exit_code, 0);
         auto const losses = ended.steps("loss");
         double first = 0, last = 0;
-        for (std::size_t i = 0; i < 10; ++i) {
-            first += losses[i] / 10;
-            last += losses[losses.size() - 1 - i] / 10;
+        for (std::size_t i = 0; i < 6; ++i) {
+            first += losses[i] / 6;
+            last += losses[losses.size() - 1 - i] / 6;
         }
         EXPECT_LT(last, share * first);
     }

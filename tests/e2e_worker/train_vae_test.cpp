@@ -89,7 +89,7 @@ protected:
 
 TEST_F(TrainVae, RanksTrainWhatOneRankTrains) {
     auto adversarial = [&](int ranks) {
-        auto made = vae_job("train_vae", ranks, 3, 1);
+        auto made = vae_job("train_vae", ranks, 3, 2);
         made.config.vae_loss.adversarial_weight = 0.5;
         made.config.vae_loss.adversarial_start = 1;
         return made;

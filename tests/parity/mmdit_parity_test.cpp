@@ -2,8 +2,8 @@
 // file does not hold (interleaved rope, fused names, guidance, cond) is held against the same
 // numbers by weights that must give them.
 #include "compare.hpp"
+#include "recorded.hpp"
 #include "worker/model/mmdit/mmdit.hpp"
-#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/cat.h>
 #include <ATen/ops/zeros.h>
@@ -28,8 +28,7 @@ protected:
     }
     [[nodiscard]] Weights weights() const {
         Weights weights;
-        for (auto const& entry : content_.tensors)
-            if (entry.name.starts_with("weights/")) weights[entry.name.substr(8)] = entry.tensor;
+        for (auto const& each : recorded_weights(content_)) weights[each.name] = each.tensor;
         return weights;
     }
     [[nodiscard]] MmditInput input() const {
@@ -56,8 +55,7 @@ protected:
         EXPECT_LE(relative_error(model.forward(input), tensor("out/out")), kFp32Output);
     }
 
-    SafetensorsContent content_ =
-        load_safetensors(OSORA_SOURCE_DIR "/tests/data/parity/F1_mmdit_t2v.safetensors").value();
+    SafetensorsContent content_ = recorded("parity/F1_mmdit_t2v");
 };
 
 TEST_F(MmditParity, ForwardAndGradients) {

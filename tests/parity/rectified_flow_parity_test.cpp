@@ -1,6 +1,6 @@
 // Rectified flow against tensors that Open-Sora v1.2 itself computed (tests/data/parity/README.md).
 #include "compare.hpp"
-#include "worker/model/weights/safetensors.hpp"
+#include "recorded.hpp"
 #include "worker/train/objective/rectified_flow.hpp"
 
 #include <ATen/ops/equal.h>
@@ -8,10 +8,6 @@
 
 namespace osora::worker {
 namespace {
-
-SafetensorsContent open_case(std::string const& name) {
-    return load_safetensors(OSORA_SOURCE_DIR "/tests/data/parity/" + name + ".safetensors").value();
-}
 
 std::vector<double> numbers(SafetensorsContent const& content, std::string const& name) {
     at::Tensor const values = content.find(name)->to(at::kDouble).contiguous();
@@ -26,7 +22,7 @@ void expect_close(std::vector<double> const& actual, std::vector<double> const& 
 }
 
 TEST(RectifiedFlowParity, TimestepTransform) {
-    auto const content = open_case("B1_timestep_transform");
+    auto const content = recorded("parity/B1_timestep_transform");
     for (int batch = 0; batch < 7; ++batch) {
         auto const in = "in/" + std::to_string(batch) + "/";
         auto const height = numbers(content, in + "height");
@@ -45,7 +41,7 @@ TEST(RectifiedFlowParity, TimestepTransform) {
 }
 
 TEST(RectifiedFlowParity, TimesFromDraws) {
-    auto const content = open_case("B5_timestep_sampling");
+    auto const content = recorded("parity/B5_timestep_sampling");
     VideoSize const size{numbers(content, "in/meta/height")[0],
                          numbers(content, "in/meta/width")[0],
                          static_cast<std::int64_t>(numbers(content, "in/meta/num_frames")[0])};
@@ -76,7 +72,7 @@ TEST(RectifiedFlowParity, TimesFromDraws) {
 }
 
 TEST(RectifiedFlowParity, AddNoise) {
-    auto const content = open_case("B3_add_noise");
+    auto const content = recorded("parity/B3_add_noise");
     for (std::string const kind : {"", "_int"}) {
         auto const x_t = add_noise({}, *content.find("in/original_samples"),
                                    *content.find("in/noise"), *content.find("in/timesteps" + kind));
@@ -85,7 +81,7 @@ TEST(RectifiedFlowParity, AddNoise) {
 }
 
 TEST(RectifiedFlowParity, TrainingLosses) {
-    auto const content = open_case("B4_training_losses");
+    auto const content = recorded("parity/B4_training_losses");
     for (std::string const variant : {"nomask", "mask"}) {
         SCOPED_TRACE(variant);
         auto const in = [&](std::string const& name) {

@@ -1,7 +1,7 @@
 // STDiT2 against tensors that Open-Sora v1.1 itself computed (tests/data/stdit2).
 #include "compare.hpp"
+#include "recorded.hpp"
 #include "worker/model/stdit/stdit2.hpp"
-#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/tensor.h>
 #include <c10/core/GradMode.h>
@@ -14,17 +14,9 @@ constexpr double kOutputTolerance = 2e-6;
 constexpr double kGradTolerance = 5e-6;
 
 struct Golden {
-    SafetensorsContent content =
-        load_safetensors(OSORA_SOURCE_DIR "/tests/data/stdit2/stdit2.safetensors").value();
+    SafetensorsContent content = recorded("stdit2/stdit2");
     Stdit2Config config = parse_stdit2_config(content.metadata.at("config")).value();
 
-    std::vector<NamedTensor> weights() const {
-        std::vector<NamedTensor> found;
-        for (auto const& entry : content.tensors)
-            if (entry.name.starts_with("weights/"))
-                found.push_back({entry.name.substr(8), entry.tensor});
-        return found;
-    }
     at::Tensor tensor(std::string const& group, std::string const& name) const {
         auto const* found = content.find(group + "/" + name);
         return found == nullptr ? at::Tensor() : found->clone();
@@ -50,7 +42,7 @@ struct Golden {
 
 Stdit2 loaded(Golden const& golden, Stdit2Config const& config) {
     Stdit2 model(config);
-    model.parameters().load(golden.weights()).value();
+    model.parameters().load(recorded_weights(golden.content)).value();
     return model;
 }
 
@@ -120,7 +112,7 @@ TEST(Stdit2Parity, Bf16StaysNear) {
     Golden const golden;
     at::NoGradGuard const no_grad;
     auto const rounded = [](at::Tensor const& t) { return t.to(at::kBFloat16).to(at::kFloat); };
-    std::vector<NamedTensor> weights = golden.weights();
+    std::vector<NamedTensor> weights = recorded_weights(golden.content);
     for (auto& entry : weights) entry.tensor = rounded(entry.tensor);
     Stdit2 bf16(golden.config, at::kBFloat16);
     bf16.parameters().load(weights).value();

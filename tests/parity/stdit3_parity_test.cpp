@@ -1,7 +1,7 @@
 // STDiT3 against tensors that Open-Sora v1.2 itself computed (tests/data/parity/README.md).
 #include "compare.hpp"
+#include "recorded.hpp"
 #include "worker/model/stdit/stdit3.hpp"
-#include "worker/model/weights/safetensors.hpp"
 
 #include <ATen/ops/ones.h>
 #include <c10/core/GradMode.h>
@@ -36,14 +36,9 @@ struct Case {
 };
 
 Case open_case(std::string const& name, std::string variant = "") {
-    auto content =
-        load_safetensors(OSORA_SOURCE_DIR "/tests/data/parity/" + name + ".safetensors").value();
+    auto content = recorded("parity/" + name);
     Stdit3 model(parse_stdit3_config(content.metadata.at("config")).value());
-    std::vector<NamedTensor> weights;
-    for (auto const& entry : content.tensors)
-        if (entry.name.starts_with("weights/"))
-            weights.push_back({entry.name.substr(8), entry.tensor});
-    model.parameters().load(weights).value();
+    model.parameters().load(recorded_weights(content)).value();
     return {std::move(content), std::move(model), std::move(variant)};
 }
 

@@ -2,6 +2,7 @@
 // (tests/data/parity/README.md, tests/data/vae/README.md), and its parameter names against the
 // published state dict.
 #include "compare.hpp"
+#include "recorded.hpp"
 #include "worker/cases/vae_pipeline_case.hpp"
 #include "worker/cases/vae_spatial_case.hpp"
 #include "worker/cases/vae_temporal_case.hpp"
@@ -22,22 +23,13 @@ namespace {
 // Cases of parity/ were computed in fp32 (kRecordedFp32), those of vae/ in fp64 and rounded once
 // (kExact); both are run in fp64 here.
 
-CaseFile open_case(std::string const& path) {
-    auto content =
-        load_safetensors(OSORA_SOURCE_DIR "/tests/data/" + path + ".safetensors").value();
+CaseFile case_file(std::string const& path) {
+    auto content = recorded(path);
     CaseFile file;
     file.component = content.metadata.at("component");
     file.config = content.metadata.at("config");
     file.content = std::move(content);
     return file;
-}
-
-std::vector<NamedTensor> weights_of(CaseFile const& file) {
-    std::vector<NamedTensor> weights;
-    for (auto const& entry : file.content.tensors)
-        if (entry.name.starts_with("weights/"))
-            weights.push_back({entry.name.substr(8), entry.tensor});
-    return weights;
 }
 
 /// The gradient of to_k.bias is 0 in exact arithmetic: its rounding is compared with to_q.bias.
@@ -77,20 +69,20 @@ void expect_same(CaseFile const& file, CaseResult const& results, double limit) 
 }
 
 TEST(VaeParity, TemporalVae) {
-    auto const file = open_case("parity/E1_vae_temporal");
+    auto const file = case_file("parity/E1_vae_temporal");
     expect_same(file, run_vae_temporal(file), kRecordedFp32);
 }
 
 TEST(VaeParity, Pipeline) {
-    auto const file = open_case("parity/E3_vae_pipeline");
+    auto const file = case_file("parity/E3_vae_pipeline");
     expect_same(file, run_vae_pipeline(file), kRecordedFp32);
 }
 
 TEST(VaeParity, PipelineInFp32) {
-    auto const file = open_case("vae/pipeline");
+    auto const file = case_file("vae/pipeline");
     auto const tensor = [&](std::string const& name) { return *file.content.find(name); };
     VaePipeline vae(parse_vae_pipeline_config(file.config).value());
-    vae.parameters().load(weights_of(file)).value();
+    vae.parameters().load(recorded_weights(file.content)).value();
     at::NoGradGuard const no_grad;
     VaeNoise const noise{tensor("in/eps2d"),
                          at::cat({tensor("in/eps_temporal0"), tensor("in/eps_temporal1")}, 2)};
@@ -101,30 +93,30 @@ TEST(VaeParity, PipelineInFp32) {
 }
 
 TEST(VaeParity, TemporalVaeOfOtherSizesWithGradients) {
-    auto file = open_case("vae/temporal");
+    auto file = case_file("vae/temporal");
     file.train_step = true;
     expect_same(file, run_vae_temporal(file), kExact);
 }
 
 TEST(VaeParity, PipelineOfOtherSizesWithGradients) {
-    auto file = open_case("vae/pipeline");
+    auto file = case_file("vae/pipeline");
     file.train_step = true;
     expect_same(file, run_vae_pipeline(file), kExact);
 }
 
 struct SpatialCase {
-    SpatialCase() { parameters.load(weights_of(file)).value(); }
+    SpatialCase() { parameters.load(recorded_weights(file.content)).value(); }
     at::Tensor tensor(std::string const& name) const {
         return file.content.find(name)->to(at::kDouble);
     }
 
-    CaseFile file = open_case("vae/spatial");
+    CaseFile file = case_file("vae/spatial");
     Parameters parameters{at::TensorOptions(at::kDouble)};
     SpatialVae vae{parameters, parse_spatial_vae_config(file.config).value()};
 };
 
 TEST(VaeParity, SpatialVaeWithGradients) {
-    auto file = open_case("vae/spatial");
+    auto file = case_file("vae/spatial");
     std::erase_if(file.content.tensors, [](auto const& entry) {
         return entry.name.find("/tiled/") != std::string::npos;
     });

@@ -23,7 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kSide = 32, kFrames = 4, kSamples = 2;
+constexpr int kFrames = 4, kSamples = 2;
 
 struct Start {
     char const* arch;
@@ -32,6 +32,7 @@ struct Start {
     char const* recompute = "none";
     char const* precision = "fp32";
     bool from_file = false;
+    int side = 32;
 };
 void PrintTo(Start const& start, std::ostream* out) {
     *out << start.arch << ", LoRA " << start.lora_rank << ", " << start.freeze.size()
@@ -59,7 +60,7 @@ struct Peaks {
     double loss = 0;             // of the second step
 };
 
-Peaks peaks_of(plan::WorkerJob const& job) {
+Peaks peaks_of(plan::WorkerJob const& job, int side) {
     at::set_num_threads(1);
     auto& memory = CountedAllocator::install();
     std::int64_t const before = memory.allocated_bytes();
@@ -71,7 +72,7 @@ Peaks peaks_of(plan::WorkerJob const& job) {
     Trainer trainer(job, std::move(objective), {});
     peaks.start = static_cast<double>(counted.peak_bytes());
     std::vector<std::uint8_t> pixels;
-    for (int i = 0; i < kSamples * kFrames * kSide * kSide * 3; ++i)
+    for (int i = 0; i < kSamples * kFrames * side * side * 3; ++i)
         pixels.push_back(static_cast<std::uint8_t>(128 + 100 * std::sin(0.37 * i)));
     for (int step = 0; step < 2; ++step) {
         memory.reset_peak();
@@ -80,7 +81,7 @@ Peaks peaks_of(plan::WorkerJob const& job) {
         input.pixels = pixels;
         input.samples = input.micro_batch_size = input.global_samples = kSamples;
         input.frames = kFrames;
-        input.height = input.width = kSide;
+        input.height = input.width = side;
         for (std::uint64_t i = 0; i < kSamples; ++i)
             input.identities.push_back(
                 {.id = i, .epoch = static_cast<std::uint64_t>(step), .fps = 8});
@@ -90,10 +91,10 @@ Peaks peaks_of(plan::WorkerJob const& job) {
     return peaks;
 }
 
-plan::MemoryQuery query_of(plan::WorkerJob const& job) {
+plan::MemoryQuery query_of(plan::WorkerJob const& job, int side) {
     plan::MemoryQuery query;
     query.shape = plan::model_shape(job.config.model).value();
-    query.bucket = {kSide, kSide, kFrames};
+    query.bucket = {side, side, kFrames};
     query.micro_batch_size = kSamples;
     query.accumulates = false;
     query.precision = job.plan.chosen.precision;
@@ -120,15 +121,15 @@ TEST_P(OffloadedStart, HoldsTwoBlocksAndWhatThePlanSays) {
         save_safetensors(file, objective->parameters().all()).value();
         job.config.model.init = file.string();
     }
-    Peaks const got = peaks_of(job);
+    Peaks const got = peaks_of(job, start.side);
     auto plain = job;
     plain.plan.chosen.offload_frozen = false;
-    Peaks const expected = peaks_of(plain);
+    Peaks const expected = peaks_of(plain, start.side);
     fs::remove(file);
     EXPECT_EQ(got.loss, expected.loss);
 
-    plan::RankMemory const predicted = plan::rank_memory(query_of(job));
-    plan::RankMemory const of_plain = plan::rank_memory(query_of(plain));
+    plan::RankMemory const predicted = plan::rank_memory(query_of(job, start.side));
+    plan::RankMemory const of_plain = plan::rank_memory(query_of(plain, start.side));
     auto const bytes = static_cast<double>(predicted.tensor_bytes());
     double const saved = static_cast<double>(of_plain.tensor_bytes()) - bytes;
     EXPECT_NEAR(saved / (expected.step - got.step), 1, 0.03);
@@ -152,7 +153,7 @@ INSTANTIATE_TEST_SUITE_P(Starts, OffloadedStart,
                                          Start{"mmdit-tiny", 4, {}, "none", "fp32", true},
                                          Start{"mmdit-tiny", 0, kAllBlocks},
                                          Start{"mmdit-tiny", 0, kAllBlocks, "full"},
-                                         Start{"stdit3-tiny", 4, {}, "none", "bf16"}));
+                                         Start{"stdit3-tiny", 4, {}, "none", "bf16", false, 16}));
 
 }  // namespace
 }  // namespace osora::worker

@@ -49,35 +49,43 @@ std::array<double, 3> rgb_of(std::array<std::uint8_t, 3> yuv, double kr, double 
     return {255 * r, 255 * (y - kr * r - kb * b) / (1 - kr - kb), 255 * b};
 }
 
-// One colour a clip, 8-bit 4:2:0 (our conversion) and 4:4:4 (swscale's).
+// Two frames a colour, 8-bit 4:2:0 (our conversion) and 4:4:4 (swscale's).
 TEST_F(Decoder, ColoursFollowMatrixAndRange) {
     struct Matrix {
         std::string name;
         double kr, kb;
     };
     std::string const path = folder_.file("c.mkv");
+    auto const colour = [](std::string const& rgb) {
+        return "color=" + rgb + ":size=64x64:rate=25:duration=0.08";
+    };
     for (Matrix const& matrix :
          {Matrix{"bt709", 0.2126, 0.0722}, Matrix{"smpte170m", 0.299, 0.114},
           Matrix{"bt2020nc", 0.2627, 0.0593}, Matrix{"unknown", 0.299, 0.114}}) {
         for (std::string const format : {"yuv420p", "yuv444p", "yuvj420p"}) {
             std::string const range = format == "yuvj420p" ? "pc" : "tv";
-            for (std::string const colour : {"0x3080C0", "0xC03020", "0xF0F0F0"}) {
-                ASSERT_TRUE(
-                    ffmpeg({"-f", "lavfi", "-i", "color=" + colour + ":size=64x64:duration=0.1",
-                            "-c:v", "libx264", "-qp", "1", "-pix_fmt", format, "-colorspace",
-                            matrix.name, "-color_range", range, path}));
-                std::string const raw = all_frames(path, format, folder_.file("raw"));
-                std::size_t const chroma = format == "yuv444p" ? 4096 : 1024;
+            ASSERT_TRUE(ffmpeg({"-f", "lavfi", "-i", colour("0x3080C0"), "-f", "lavfi", "-i",
+                                colour("0xC03020"), "-f", "lavfi", "-i", colour("0xF0F0F0"),
+                                "-filter_complex", "concat=n=3", "-c:v", "libx264", "-qp", "1",
+                                "-pix_fmt", format, "-colorspace", matrix.name, "-color_range",
+                                range, path}));
+            std::string const raw = all_frames(path, format, folder_.file("raw"));
+            std::size_t const chroma = format == "yuv444p" ? 4096 : 1024;
+            std::size_t const frame_bytes = 4096 + 2 * chroma;
+            ASSERT_EQ(raw.size(), 6 * frame_bytes);
+            auto const got =
+                decode(path, {.stride = 2, .num_frames = 3}, {.height = 16, .width = 16});
+            ASSERT_TRUE(got) << got.error().message;
+            for (std::size_t frame = 0; frame < 3; ++frame) {
                 auto const byte = [&](std::size_t at) {
-                    return static_cast<std::uint8_t>(raw.at(at));
+                    return static_cast<std::uint8_t>(raw.at(2 * frame * frame_bytes + at));
                 };
                 auto const expected = rgb_of({byte(0), byte(4096), byte(4096 + chroma)}, matrix.kr,
                                              matrix.kb, range == "pc");
-                auto const got = decode(path, {}, {.height = 16, .width = 16});
-                ASSERT_TRUE(got) << got.error().message;
                 for (std::size_t i = 0; i < 3; ++i) {
-                    EXPECT_NEAR((*got)[i], std::clamp(expected[i], 0.0, 255.0), 1.0)
-                        << matrix.name << " " << format << " " << colour << " channel " << i;
+                    double const channel = std::clamp(expected[i], 0.0, 255.0);
+                    EXPECT_NEAR((*got)[frame * 16 * 16 * 3 + i], channel, 1.0)
+                        << matrix.name << " " << format << " frame " << frame << " channel " << i;
                 }
             }
         }
