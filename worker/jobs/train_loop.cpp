@@ -26,6 +26,7 @@ TrainLoop::TrainLoop(Parts parts)
       writer_(std::filesystem::path(parts.job.run_dir) / "checkpoints",
               std::max(1, parts.job.config.checkpoint.keep), parts.peers) {
     if (auto const shape = plan::sample_shape(parts.job.config)) blocks_ = shape->blocks();
+    if (writes()) trained_on_ = trained_on(parts.job, parts.data);  // reads a cached clip
 }
 
 void TrainLoop::enter(protocol::Phase phase) {
@@ -191,7 +192,7 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     state.keep_probs = parts_.data.keep_probs;
     state.arch = plan::trained_arch(config);
     state.model = config.model;
-    state.trained_on = trained_on(parts_.job, parts_.data);
+    state.trained_on = trained_on_;
     state.torch_version = TORCH_VERSION;
     parts_.trainer.describe(state);
     return state;

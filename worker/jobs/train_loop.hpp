@@ -76,6 +76,7 @@ private:
 
     Parts parts_;
     std::int64_t blocks_ = 0;  // of the network, if it has some
+    TrainedOn trained_on_;     // for checkpoints
     ShortageReporter shortages_;
     CheckpointWriter writer_;
     CachePolicy cache_;
