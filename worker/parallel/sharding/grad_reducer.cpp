@@ -10,6 +10,7 @@
 #include <ATen/ops/full.h>
 #include <ATen/ops/mul.h>
 #include <ATen/ops/scalar_tensor.h>
+#include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
@@ -237,10 +238,11 @@ void GradReducer::begin(BackwardPass const& pass) {
 Result<void> GradReducer::finish() {
     if (!std::exchange(impl_->active, false)) return {};
     if (impl_->slots.empty()) {
-        if (impl_->scale == 1) return {};
         at::NoGradGuard const no_grad;
-        auto const gradients = gradients_of(impl_->parameters);
-        if (!gradients.empty()) at::_foreach_mul_(gradients, impl_->scale);
+        // As with several ranks, which cannot know whether the others' passes reached it.
+        for (at::Tensor& parameter : impl_->parameters)
+            if (!parameter.grad().defined()) parameter.mutable_grad() = at::zeros_like(parameter);
+        if (impl_->scale != 1) at::_foreach_mul_(gradients_of(impl_->parameters), impl_->scale);
         return {};
     }
     // Parameters that this backward pass did not reach: what earlier micro-batches left, or zero.

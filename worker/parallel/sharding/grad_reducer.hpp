@@ -19,7 +19,7 @@ public:
     void begin_step() override;
     /// Passes before the last one only accumulate.
     void begin(BackwardPass const& pass) override;
-    /// After the last pass each parameter's grad is a view of its bucket.
+    /// After the last pass each parameter's grad is a view of its bucket; 0 if no pass reached it.
     [[nodiscard]] Result<void> finish() override;
     [[nodiscard]] Result<void> abandon() override;
     [[nodiscard]] at::Tensor norm() override;

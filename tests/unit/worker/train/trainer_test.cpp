@@ -162,6 +162,28 @@ TEST_F(TrainerTest, RanksSkipTogether) {
     EXPECT_TRUE(at::equal(weights[0], weights[1]));
 }
 
+// "fixed" is read by no pass: AdamW's decay alone moves it, on one rank as on two.
+TEST_F(TrainerTest, WhatNoPassReachesDecaysOnAnyNumberOfRanks) {
+    constexpr int kSteps = 3;
+    auto decaying = job();
+    decaying.config.optim.weight_decay = 0.5;
+    decaying.plan.chosen.grad_bucket_mib = 1;
+    auto const fixed = [](Trainer const& trainer) {
+        return trainer.parameters().find("fixed")->tensor.detach().clone();
+    };
+    auto one = make(at::kFloat, decaying);
+    for (int i = 0; i < kSteps; ++i) (void)step(one, i);
+    double const expected = 2 * std::pow(1 - 1e-2 * 0.5, kSteps);  // 1 - lr x weight_decay a step
+    EXPECT_NEAR(fixed(one)[0].item<double>(), expected, 1e-6);
+    std::array<at::Tensor, 2> of_two;
+    run_ranks(2, [&](Group const& group) {
+        Trainer trainer(decaying, std::make_unique<OnePixel>(at::kFloat), {.all = group});
+        for (int i = 0; i < kSteps; ++i) (void)step(trainer, i, 2);
+        of_two[static_cast<std::size_t>(group.rank())] = fixed(trainer);
+    });
+    for (at::Tensor const& each : of_two) EXPECT_TRUE(at::equal(each, fixed(one)));
+}
+
 TEST_F(TrainerTest, ContinuesFromACheckpointBitExactly) {
     namespace fs = std::filesystem;
     fs::path const folder =
