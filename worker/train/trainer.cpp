@@ -79,6 +79,7 @@ void Trainer::use(plan::OptimSection const& optim, plan::StepSpan rate) {
     rate_ = rate;
     optimizer_.set_config(adamw_config(optim));
     ema_.set_decay(optim.ema_decay);
+    objective_->use(optim);
 }
 
 MicroBatch Trainer::micro_batch(StepInput const& input, std::int64_t begin,

@@ -29,6 +29,9 @@ public:
 
     [[nodiscard]] bool takes_part(int step) const { return step >= config_.start; }
 
+    /// From now on; the steps of the warm-up count from its own first one.
+    void set_rate(double lr) { config_.lr = lr; }
+
     /// weight x adaptive weight x -mean logits of `fake` (B, 3, T, H, W); the adaptive weight is
     /// |gradient of nll| / |gradient of this loss| at `last_layer`, at most 1e4.
     [[nodiscard]] at::Tensor loss(at::Tensor const& fake, at::Tensor const& nll,

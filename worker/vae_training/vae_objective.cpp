@@ -1,6 +1,7 @@
 #include "worker/vae_training/vae_objective.hpp"
 
 #include "base/check.hpp"
+#include "plan/config/sections/optim_section.hpp"
 #include "plan/vae/vae_chunks.hpp"
 #include "worker/memory/recompute.hpp"
 #include "worker/memory/upload.hpp"
@@ -65,6 +66,10 @@ VaeObjective::VaeObjective(Parts parts, plan::VaeLossSection const& loss, std::u
     encoder_ = trainable_below(all, {"spatial_vae.module.encoder.", "spatial_vae.module.quant_"});
     decoder_ = trainable_below(all, {"spatial_vae.module.decoder.", "spatial_vae.module.post_"});
     temporal_ = trainable_below(all, {"temporal_vae."});
+}
+
+void VaeObjective::use(plan::OptimSection const& optim) {
+    if (parts_.adversary) parts_.adversary->set_rate(optim.lr);
 }
 
 void VaeObjective::begin_step(int step) {

@@ -36,6 +36,7 @@ public:
     VaeObjective(Parts parts, plan::VaeLossSection const& loss, std::uint64_t seed);
 
     [[nodiscard]] Parameters& parameters() override { return parts_.vae.parameters(); }
+    void use(plan::OptimSection const& optim) override;
     void begin_step(int step) override;
     [[nodiscard]] at::Tensor loss(MicroBatch const& batch) override;
     /// Of all frames, in every step.

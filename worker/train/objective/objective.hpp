@@ -15,6 +15,10 @@
 #include <utility>
 #include <vector>
 
+namespace osora::plan {
+struct OptimSection;
+}
+
 namespace osora::worker {
 
 /// The identity of a sample: with the seed and a purpose it gives the key of its random numbers
@@ -50,6 +54,8 @@ public:
     virtual ~Objective() = default;
 
     [[nodiscard]] virtual Parameters& parameters() = 0;
+    /// Another stage of the run begins: the rate of what the objective itself trains.
+    virtual void use(plan::OptimSection const& /*optim*/) {}
     /// Called before the first micro-batch of step `step`, also if the previous step was skipped.
     virtual void begin_step(int /*step*/) {}
     /// Mean over the samples with its graph, a scalar in fp32; 0 on a pipeline's stages before the

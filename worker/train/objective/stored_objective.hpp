@@ -39,6 +39,7 @@ public:
     }
 
     [[nodiscard]] Parameters& parameters() override { return inner_->parameters(); }
+    void use(plan::OptimSection const& optim) override { inner_->use(optim); }
     void begin_step(int step) override;
     [[nodiscard]] at::Tensor loss(MicroBatch const& batch) override;
     [[nodiscard]] at::Tensor held_out_loss(MicroBatch const& batch) override {

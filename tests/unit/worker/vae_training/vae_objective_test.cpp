@@ -2,6 +2,7 @@
 // and its loss, and in pieces against the whole.
 #include "worker/vae_training/vae_objective.hpp"
 
+#include "plan/config/sections/optim_section.hpp"
 #include "worker/train/objective/rectified_flow.hpp"
 #include "worker/train/sample_rng.hpp"
 
@@ -210,6 +211,22 @@ TEST(VaeObjective, TheAdversaryJoinsAtItsStep) {
         EXPECT_EQ(steps, std::max(0, step - 1));
     }
     EXPECT_NEAR(net.figures().at("psnr_db"), 5, 5);
+}
+
+// The first step of AdamW moves a weight by the rate, that of the stage.
+TEST(VaeObjective, TheAdversaryFollowsTheRateOfAStage) {
+    plan::VaeLossSection section;
+    section.adversarial_weight = 0.5;
+    section.adversarial_start = 0;
+    auto net = objective(small(4, 0), section);
+    plan::OptimSection stage;
+    stage.lr = 3e-3;
+    net.use(stage);
+    at::Tensor const weight = net.state().front().tensor.detach();  // live
+    at::Tensor const before = weight.clone();
+    (void)run(net, clips(1, 10, 24));
+    net.after_update();
+    EXPECT_NEAR(weight.sub(before).abs().max().item<double>(), stage.lr, 0.01 * stage.lr);
 }
 
 TEST(VaeObjective, AnEvaluationSeesAllFramesInEveryStep) {
