@@ -5,6 +5,7 @@
 #include "worker/data/frames/decoder.hpp"
 #include "worker/jobs/encode/encode_latents.hpp"
 #include "worker/jobs/objectives.hpp"
+#include "worker/jobs/step_source.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/vae_of_job.hpp"
 #include "worker/train/trainer.hpp"
@@ -209,6 +210,28 @@ TEST_F(CachedTraining, MmditNamesCaptionsWithoutPadding) {
     EXPECT_EQ(warnings("cache", "mmdit-tiny"), 1);
     EXPECT_EQ(warnings("padded", "mmdit-tiny"), 0);
     EXPECT_EQ(warnings("cache", "stdit3-tiny"), 0);  // it reads the mask
+}
+
+// Not those of the longest caption beside it, which depends on the number of ranks.
+TEST_F(CachedTraining, MmditReadsTheSameNumberOfRowsOfEachCaption) {
+    for (char const* arch : {"stdit3-tiny", "mmdit-tiny"}) {
+        SCOPED_TRACE(arch);
+        auto job = on_pixels(train_job(1, 1));
+        job.config.model.arch = arch;
+        auto const data = worker::open_train_data(job);
+        ASSERT_TRUE(data.has_value()) << data.error().message;
+        auto const source = worker::make_step_source(**data, job, {.stop = 1});
+        ASSERT_TRUE(source.has_value()) << source.error().message;
+        auto const batch = (*source)->next(0);
+        ASSERT_TRUE(batch.has_value()) << batch.error().message;
+        at::Tensor const &text = batch->input.text, &mask = batch->input.text_mask;
+        auto const longest = mask.sum(1).max().item<std::int64_t>();
+        EXPECT_GT(longest, 0);
+        EXPECT_LT(longest, job.config.model.text_tokens);
+        bool const fills = job.config.model.arch == "mmdit-tiny";
+        ASSERT_EQ(text.size(1), fills ? job.config.model.text_tokens : longest);
+        EXPECT_EQ(text.narrow(1, longest, text.size(1) - longest).abs().sum().item<double>(), 0);
+    }
 }
 
 TEST_F(CachedTraining, EvaluatesHeldOutClipsTheSameWayEachTime) {

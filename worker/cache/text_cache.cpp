@@ -37,9 +37,10 @@ Result<CachedCaption> TextCache::null_caption() {
     return null;
 }
 
-Result<TextBatch> TextCache::batch(std::span<std::int64_t const> hashes, std::int64_t tokens_max) {
+Result<TextBatch> TextCache::batch(std::span<std::int64_t const> hashes, std::int64_t tokens_max,
+                                   std::int64_t tokens_min) {
     std::vector<CachedCaption> captions;
-    std::int64_t longest = 0;
+    std::int64_t longest = tokens_min;
     for (std::int64_t const hash : hashes) {
         OSORA_TRY(auto caption, find(hash));
         if (!caption)

@@ -21,7 +21,7 @@ struct CachedCaption {
 
 /// In the form of MicroBatch, in fp32 on the CPU.
 struct TextBatch {
-    at::Tensor text;    // (B, L, channels), L of the longest; shorter ones are padded with zeros
+    at::Tensor text;    // (B, L, channels); shorter ones are padded with zeros
     at::Tensor mask;    // (B, L) bool, true: token
     at::Tensor pooled;  // (B, V), or undefined
 };
@@ -37,9 +37,10 @@ public:
     /// The embedding of "", used for no caption, in fp32 on the CPU; undefined if it is not cached.
     [[nodiscard]] Result<CachedCaption> null_caption();
 
-    /// Captions in their order, each cut to `tokens_max`. not_found: one is not cached.
+    /// Captions in their order, each cut to `tokens_max`. L is that of the longest, at least
+    /// `tokens_min`. not_found: one is not cached.
     [[nodiscard]] Result<TextBatch> batch(std::span<std::int64_t const> hashes,
-                                          std::int64_t tokens_max);
+                                          std::int64_t tokens_max, std::int64_t tokens_min = 1);
 
 private:
     std::filesystem::path folder_;

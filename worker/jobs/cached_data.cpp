@@ -80,6 +80,10 @@ Result<void> check_latents_fit(CacheFolder const& cache, plan::ModelShape const&
                                      model.vae.temporal, model.vae.spatial));
 }
 
+bool fills_text(CacheFolder const& cache, plan::ModelShape const& model) {
+    return model.family == plan::ModelFamily::mmdit && !cache.index.text.padded;
+}
+
 Result<void> check_text_fits(CacheFolder const& cache, plan::ModelShape const& model) {
     auto const& text = cache.index.text;
     if (cache.index.text_shards.empty()) return misfit(cache, "it has no captions");

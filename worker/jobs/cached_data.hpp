@@ -29,6 +29,10 @@ struct CacheFolder {
 /// invalid_input that names both sides: channels, compression, or no latents at all.
 [[nodiscard]] Result<void> check_latents_fit(CacheFolder const& cache,
                                              plan::ModelShape const& model);
+/// Whether captions are filled with zeros up to the model's text_tokens. MMDiT reads padding: with
+/// as many rows as the longest caption beside it a sample's loss would depend on the ranks. A cache
+/// with padding has rows that the encoder made.
+[[nodiscard]] bool fills_text(CacheFolder const& cache, plan::ModelShape const& model);
 /// invalid_input that names both sides: the width of embeddings, or no captions at all.
 [[nodiscard]] Result<void> check_text_fits(CacheFolder const& cache, plan::ModelShape const& model);
 

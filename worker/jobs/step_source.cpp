@@ -41,13 +41,14 @@ std::int64_t predicted_bytes(TrainData const& data, std::size_t bucket) {
 /// Embeddings of the run's captions, if it has a cache of them.
 class Captions {
 public:
-    explicit Captions(TrainData const& data) : tokens_max_(data.text_tokens) {
+    explicit Captions(TrainData const& data)
+        : tokens_max_(data.text_tokens), tokens_min_(data.fills_text ? data.text_tokens : 1) {
         if (data.text) cache_.emplace(data.text->path, data.text->index);
     }
     [[nodiscard]] bool wanted() const { return cache_.has_value(); }
 
     Result<void> put(std::vector<std::int64_t> const& hashes, StepInput& input) {
-        OSORA_TRY(auto batch, cache_->batch(hashes, tokens_max_));
+        OSORA_TRY(auto batch, cache_->batch(hashes, tokens_max_, tokens_min_));
         input.text = std::move(batch.text);
         input.text_mask = std::move(batch.mask);
         input.pooled = std::move(batch.pooled);
@@ -55,7 +56,7 @@ public:
     }
 
 private:
-    std::int64_t tokens_max_;
+    std::int64_t tokens_max_, tokens_min_;
     std::optional<TextCache> cache_;
 };
 

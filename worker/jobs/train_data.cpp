@@ -138,6 +138,7 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
         OSORA_TRY(data->text,
                   open_cache_folder(resolve(job, job.config.text.embeddings), "text.embeddings"));
         OSORA_TRY_VOID(check_text_fits(*data->text, shape));
+        data->fills_text = fills_text(*data->text, shape);
     }
     auto schedule = make_schedule(job, shape, *data);
     if (schedule.has_error()) {

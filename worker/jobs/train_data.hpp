@@ -23,6 +23,7 @@ struct TrainData {
     std::optional<CacheFolder> latents;  // data.latents: clips are numbered as in its index
     std::optional<CacheFolder> text;     // text.embeddings
     int text_tokens = 0;                 // of the model: longer captions are cut
+    bool fills_text = false;             // with zeros, to as many: the model reads padding
     std::unique_ptr<plan::Schedule> schedule;
     std::vector<plan::BucketPlan> bucket_plans;  // per bucket of the schedule
     std::uint64_t hash = 0;  // hash of everything that decides which samples a step trains on,

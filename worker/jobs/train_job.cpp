@@ -113,20 +113,17 @@ Result<void> report_null_caption(TrainData const& data, plan::WorkerJob const& j
     return {};
 }
 
-/// Captions of a rank's step are filled up to the longest of them, and MMDiT reads no mask.
-Result<void> report_unpadded(TrainData const& data, plan::WorkerJob const& job, AgentLink& agent) {
-    if (job.config.run.job != "train" || !data.text || data.text->index.text.padded) return {};
-    OSORA_TRY(auto const shape, plan::sample_shape(job.config));
-    if (shape.family != plan::ModelFamily::mmdit) return {};
+/// Open-Sora's MMDiT reads what T5 makes of padding, in place of the zeros that osora fills in.
+void report_unpadded(TrainData const& data, AgentLink& agent) {
+    if (!data.fills_text) return;
     agent.send(protocol::WorkerNotice{
         .kind = "text_not_padded",
         .severity = "warning",
         .step = 0,
-        .detail = data.text->path.string() +
-                  ": its captions are not padded, and MMDiT reads padding: the loss of a sample "
-                  "depends on the longest caption of its rank's step, so on the number of ranks; "
-                  "encode it with text.padded = true"});
-    return {};
+        .detail = fmt::format("{}: its captions are not padded; they are filled with zeros up to "
+                              "{} tokens, where published MMDiT weights know T5's padding: for "
+                              "those encode it with text.padded = true",
+                              data.text->path.string(), data.text_tokens)});
 }
 
 /// One stage of the run: its loader, its steps.
@@ -140,7 +137,7 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
     if (parts.self.rank == 0) {
         report_data(data, staged, parts.agent);
         OSORA_TRY_VOID(report_null_caption(data, staged, parts.agent));
-        OSORA_TRY_VOID(report_unpadded(data, staged, parts.agent));
+        report_unpadded(data, parts.agent);
     }
     parts.trainer.use(staged.config.optim, stage.rate);
     SourceSteps const steps{.rank = parts.ranks.dp_rank,

@@ -7,10 +7,12 @@
 #include "protocol/run_directory.hpp"
 #include "worker/data/contact_sheet.hpp"
 #include "worker/data/video_writer.hpp"
+#include "worker/jobs/cached_data.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/objectives.hpp"
 #include "worker/jobs/sample/sample_latent.hpp"
 #include "worker/jobs/sample/sample_weights.hpp"
+#include "worker/jobs/train_data.hpp"
 #include "worker/jobs/vae_of_job.hpp"
 #include "worker/train/checkpoint.hpp"
 #include "worker/train/step_boundary.hpp"
@@ -87,6 +89,14 @@ NullCaption null_of_run(plan::WorkerJob const& job, plan::ModelShape const& shap
     if (shape.family != plan::ModelFamily::mmdit) return {};
     auto null = cached_null(job, shape);
     return null.has_value() ? std::move(*null) : NullCaption();
+}
+
+/// Whether the run filled its captions with zeros; false if their cache is gone.
+bool run_fills_text(plan::WorkerJob const& job, plan::ModelShape const& shape) {
+    if (job.config.text.embeddings.empty()) return false;
+    auto const cache =
+        open_cache_folder(resolve(job, job.config.text.embeddings), "text.embeddings");
+    return cache.has_value() && fills_text(*cache, shape);
 }
 
 /// The embedding used for no caption: STDiT3 has its own.
@@ -194,6 +204,7 @@ Result<std::string> run_sample_command(SampleRequest const& request) {
     SampleCaption caption;
     if (!request.embeddings.empty()) {
         OSORA_TRY(caption, load_caption(request.embeddings, plan.shape));
+        if (run_fills_text(job, plan.shape)) fill_caption(caption, plan.shape.text_tokens);
     }
     caption.null = null_of_run(job, plan.shape);
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), 0));

@@ -14,6 +14,7 @@
 #include "worker/train/step_boundary.hpp"
 
 #include <ATen/ops/cat.h>
+#include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/full.h>
 #include <ATen/ops/zeros.h>
 #include <fmt/format.h>
@@ -177,6 +178,14 @@ Result<SampleCaption> load_caption(std::filesystem::path const& path,
     auto caption = caption_in(content, shape);
     if (caption.has_error()) return Error(caption.error()).in(path.string());
     return caption;
+}
+
+void fill_caption(SampleCaption& caption, std::int64_t tokens) {
+    if (!caption.text.defined() || caption.text.size(1) >= tokens) return;
+    std::int64_t const missing = tokens - caption.text.size(1);
+    caption.text = at::constant_pad_nd(caption.text, {0, 0, 0, missing}, 0);
+    if (caption.text_mask.defined())
+        caption.text_mask = at::constant_pad_nd(caption.text_mask, {0, missing}, 0);
 }
 
 Result<at::Tensor> sample_latent(SamplePlan const& plan, std::vector<NamedTensor> const& weights,

@@ -23,6 +23,9 @@ struct SampleCaption {
     NullCaption null;      // MMDiT: the embedding of ""; undefined: zeros
 };
 
+/// Rows of zeros behind its tokens, up to `tokens`: as MMDiT trains on captions without padding.
+void fill_caption(SampleCaption& caption, std::int64_t tokens);
+
 /// Reads tensors text (L, C), and optionally text_mask (L) and pooled (V), each with or without a
 /// leading 1. Errors name the file, the tensor and the expected shape.
 [[nodiscard]] Result<SampleCaption> load_caption(std::filesystem::path const& path,

@@ -135,6 +135,13 @@ TEST_F(Cache, PadsCaptionsToTheLongestOfTheBatch) {
     EXPECT_TRUE(at::equal(batch->text[1][1], at::zeros({6})));
     EXPECT_TRUE(at::equal(batch->mask.sum(1), at::tensor({2, 1, 2}, at::kLong)));
     EXPECT_FALSE(batch->pooled.defined());
+    // A model that reads padding gets as many rows in every batch.
+    auto const filled = cache.batch(hashes, 300, 5);
+    ASSERT_TRUE(filled.has_value());
+    ASSERT_EQ(filled->text.sizes(), (at::IntArrayRef{3, 5, 6}));
+    EXPECT_TRUE(at::equal(filled->text.narrow(1, 0, 2), batch->text));
+    EXPECT_TRUE(at::equal(filled->text.narrow(1, 2, 3), at::zeros({3, 3, 6})));
+    EXPECT_TRUE(at::equal(filled->mask.sum(1), at::tensor({2, 1, 2}, at::kLong)));
     // A model with room for fewer tokens gets the first of them.
     std::vector<std::int64_t> const longest{30};
     auto const cut = cache.batch(longest, 2);

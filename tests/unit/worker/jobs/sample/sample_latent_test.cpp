@@ -163,6 +163,11 @@ TEST(LoadCaption, WhatAFileMayHold) {
     ASSERT_TRUE(good.has_value()) << good.error().message;
     EXPECT_EQ(good->text.sizes(), (std::vector<std::int64_t>{1, 4, 32}));
     EXPECT_EQ(good->pooled.sizes(), (std::vector<std::int64_t>{1, 24}));
+    auto filled = *good;
+    fill_caption(filled, 8);
+    EXPECT_EQ(filled.text.sizes(), (std::vector<std::int64_t>{1, 8, 32}));
+    EXPECT_TRUE(filled.text.narrow(1, 0, 4).equal(good->text));
+    EXPECT_EQ(filled.text.narrow(1, 4, 4).abs().sum().item<double>(), 0);
     auto const refused = [&](std::vector<NamedTensor> const& tensors) {
         auto const result = load(tensors);
         return result.has_error() ? result.error().message : "accepted";
