@@ -170,6 +170,21 @@ Result<void> Trainer::abandon(StepInput const& input, std::int64_t begin, bool b
     return {};
 }
 
+Result<bool> Trainer::start_objective(StepInput const& input) {
+    if (!objective_->awaits_samples()) return true;
+    lacked_ = lacked_memory([&] {
+        CapScope const capped;
+        objective_->see(micro_batch(input, 0, std::min(input.micro_batch_size, input.samples)));
+    });
+    OSORA_TRY(bool const lacks, on_any_rank(group_, lacked_.has_value()));
+    if (lacks) {
+        OSORA_TRY_VOID(abandon(input, 0, false));
+        return false;
+    }
+    objective_->start();
+    return true;
+}
+
 Result<Trainer::Passed> Trainer::passes(StepInput const& input, StepLaps& laps) {
     StepOutput output;
     objective_->parameters().clear_gradients();
@@ -177,6 +192,8 @@ Result<Trainer::Passed> Trainer::passes(StepInput const& input, StepLaps& laps) 
     ranks_->begin_step();
     for (auto const& each : sharing_) each->begin_step();
     if (loss_scale_) output.loss_scale = loss_scale_->scale;
+    OSORA_TRY(bool const started, start_objective(input));
+    if (!started) return Passed{std::move(output), {}};
     // What a GPU waits for is seen in the last lap.
     double waited_s = 0;
     auto const lap = [&](StepLaps::Part part) {

@@ -85,6 +85,9 @@ private:
     };
     /// Clip, AdamW, EMA. Reads norm and loss: the host waits until a GPU has done the passes.
     [[nodiscard]] StepOutput update(StepInput const& input, Passed passed, StepLaps& laps);
+    /// What the objective starts from, once. False: a rank lacked memory for it, and all abandoned
+    /// the step.
+    [[nodiscard]] Result<bool> start_objective(StepInput const& input);
     /// Micro-batches forward and backward (pass_order). Sets `lacked_`.
     [[nodiscard]] Result<Passed> passes(StepInput const& input, StepLaps& laps);
     /// What peers wait for in the pass that begins with sample `begin`, and in those after it;

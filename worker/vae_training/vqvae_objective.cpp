@@ -8,6 +8,7 @@
 #include <ATen/ops/full.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace osora::worker {
@@ -45,9 +46,22 @@ at::Tensor VqvaeObjective::restart_vectors() {
     return vectors;
 }
 
-void VqvaeObjective::start_codes(at::Tensor const& x) {
+std::int64_t VqvaeObjective::piece_frames(std::int64_t all) const {
+    return options_.micro_frame_size > 0 ? std::min(options_.micro_frame_size, all) : all;
+}
+
+bool VqvaeObjective::awaits_samples() const {
+    return !model_.codebook().is_initialised();
+}
+
+void VqvaeObjective::see(MicroBatch const& first) {
     at::NoGradGuard const no_grad;
-    first_vectors_ = model_.encode(x, true, nullptr);
+    at::Tensor const piece = first.x.narrow(2, 0, piece_frames(first.x.size(2)));
+    first_vectors_ = model_.encode(piece.mul(0.5), true, nullptr);
+}
+
+void VqvaeObjective::start() {
+    at::NoGradGuard const no_grad;
     model_.codebook().initialise(restart_vectors());
 }
 
@@ -86,9 +100,8 @@ at::Tensor VqvaeObjective::piece_loss(at::Tensor const& x, double weight, bool c
 at::Tensor VqvaeObjective::held_out_loss(MicroBatch const& batch) {
     at::Tensor const x = batch.x.mul(0.5);
     std::int64_t const all = x.size(2);
-    std::int64_t const most = options_.micro_frame_size > 0 ? options_.micro_frame_size : all;
     at::Tensor sum;
-    for (at::Tensor const& piece : x.split(std::min(most, all), 2)) {
+    for (at::Tensor const& piece : x.split(piece_frames(all), 2)) {
         auto const codes = model_.codebook().quantize(model_.encode(piece, false, nullptr));
         at::Tensor const x_rec = model_.decode(codes.embeddings, false, nullptr);
         at::Tensor const loss =
@@ -100,10 +113,12 @@ at::Tensor VqvaeObjective::held_out_loss(MicroBatch const& batch) {
 }
 
 at::Tensor VqvaeObjective::loss(MicroBatch const& batch) {
+    if (awaits_samples()) {  // one rank alone; the trainer has done it for all of several
+        see(batch);
+        start();
+    }
     at::Tensor const x = batch.x.mul(0.5);
-    std::int64_t const all = x.size(2);
-    std::int64_t const most = options_.micro_frame_size > 0 ? options_.micro_frame_size : all;
-    if (!model_.codebook().is_initialised()) start_codes(x.narrow(2, 0, std::min(most, all)));
+    std::int64_t const all = x.size(2), most = piece_frames(all);
     auto const clips = static_cast<double>(x.size(0));
     if (most >= all) return piece_loss(x, clips, true);
     at::Tensor loss;

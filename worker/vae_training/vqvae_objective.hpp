@@ -25,6 +25,10 @@ public:
 
     [[nodiscard]] Parameters& parameters() override { return model_.parameters(); }
     void begin_step(int step) override;
+    /// For the vectors that codes start from: rank 0's.
+    [[nodiscard]] bool awaits_samples() const override;
+    void see(MicroBatch const& first) override;
+    void start() override;
     [[nodiscard]] at::Tensor loss(MicroBatch const& batch) override;
     /// With the norms' running averages.
     [[nodiscard]] at::Tensor held_out_loss(MicroBatch const& batch) override;
@@ -40,7 +44,7 @@ private:
         at::Tensor squared_error, weight;  // (1): frames-weighted mean, and the weights
     };
     [[nodiscard]] at::Tensor piece_loss(at::Tensor const& x, double weight, bool counted);
-    void start_codes(at::Tensor const& x);
+    [[nodiscard]] std::int64_t piece_frames(std::int64_t all) const;
     /// `mean_square`: of the error, 0-d.
     void count(Quantized const& codes, NormLog const& log, at::Tensor const& mean_square,
                double weight);

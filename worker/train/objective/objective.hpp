@@ -58,6 +58,12 @@ public:
     virtual void use(plan::OptimSection const& /*optim*/) {}
     /// Called before the first micro-batch of step `step`, also if the previous step was skipped.
     virtual void begin_step(int /*step*/) {}
+    /// Whether something starts from samples: then all ranks call see() before their first pass,
+    /// which may run out of memory, and, if none did, start(), which may exchange data. Not in a
+    /// pass: a rank that runs out of memory there would leave the others waiting.
+    [[nodiscard]] virtual bool awaits_samples() const { return false; }
+    virtual void see(MicroBatch const& /*first*/) {}
+    virtual void start() {}
     /// Mean over the samples with its graph, a scalar in fp32; 0 on a pipeline's stages before the
     /// last, whose backward takes the next stage's gradient.
     [[nodiscard]] virtual at::Tensor loss(MicroBatch const& batch) = 0;

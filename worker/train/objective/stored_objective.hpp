@@ -41,6 +41,9 @@ public:
     [[nodiscard]] Parameters& parameters() override { return inner_->parameters(); }
     void use(plan::OptimSection const& optim) override { inner_->use(optim); }
     void begin_step(int step) override;
+    [[nodiscard]] bool awaits_samples() const override { return inner_->awaits_samples(); }
+    void see(MicroBatch const& first) override { inner_->see(first); }
+    void start() override { inner_->start(); }
     [[nodiscard]] at::Tensor loss(MicroBatch const& batch) override;
     [[nodiscard]] at::Tensor held_out_loss(MicroBatch const& batch) override {
         return inner_->held_out_loss(batch);

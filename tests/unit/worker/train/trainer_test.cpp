@@ -217,6 +217,51 @@ TEST_F(TrainerTest, ContinuesFromACheckpointBitExactly) {
     }
 }
 
+/// Starts from samples, and has room for `most` of them.
+class Starting final : public Objective {
+public:
+    Starting(std::vector<std::string>& said, std::size_t most)
+        : inner_(at::kFloat), said_(said), most_(most) {}
+    Parameters& parameters() override { return inner_.parameters(); }
+    [[nodiscard]] bool awaits_samples() const override { return awaits_; }
+    void see(MicroBatch const& first) override {
+        said_.push_back("see " + std::to_string(first.samples.size()));
+        if (first.samples.size() > most_) C10_THROW_ERROR(OutOfMemoryError, "too many");
+    }
+    void start() override {
+        said_.emplace_back("start");
+        awaits_ = false;
+    }
+    at::Tensor loss(MicroBatch const& batch) override {
+        said_.push_back("pass of " + std::to_string(batch.samples.size()));
+        return inner_.loss(batch);
+    }
+
+private:
+    OnePixel inner_;
+    std::vector<std::string>& said_;
+    std::size_t most_;
+    bool awaits_ = true;
+};
+
+// Rank 1 has no room for what passes of two samples start from: both try again with one.
+TEST_F(TrainerTest, RanksStartTheObjectiveTogetherBeforeTheirPasses) {
+    std::array<std::vector<std::string>, 2> said;
+    auto two = job();
+    two.plan.chosen.grad_bucket_mib = 1;
+    run_ranks(2, [&](Group const& group) {
+        auto const rank = static_cast<std::size_t>(group.rank());
+        Trainer trainer(two, std::make_unique<Starting>(said[rank], rank == 1 ? 1 : 100),
+                        {.all = group});
+        EXPECT_FALSE(step(trainer, 0, 2).skipped);
+        EXPECT_FALSE(step(trainer, 1, 2).skipped);
+    });
+    std::vector<std::string> expected{"see 2", "see 1", "start"};
+    for (int pass = 0; pass < 8; ++pass) expected.emplace_back("pass of 1");  // of two steps
+    EXPECT_EQ(said[0], expected);
+    EXPECT_EQ(said[1], expected);
+}
+
 TEST_F(TrainerTest, WithoutAnAverageNoneIsKept) {
     auto none = job();
     none.config.optim.ema_decay = 0;

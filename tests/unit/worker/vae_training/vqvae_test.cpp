@@ -2,6 +2,7 @@
 #include "worker/vae_training/vqvae_objective.hpp"
 
 #include "tests/parity/compare.hpp"
+#include "tests/unit/worker/parallel/ranks.hpp"
 #include "worker/model/weights/safetensors.hpp"
 #include "worker/train/optimizer.hpp"
 
@@ -11,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace osora::worker {
@@ -189,6 +191,35 @@ TEST(VqvaeObjective, AccumulatedMicroBatchesAreCountedTogether) {
         net.parameters().find("encoder.res_stack.1.num_batches_tracked")->tensor.item<double>(), 1);
 }
 
+// A pass of a rank waits for no other: rank 1 makes none.
+TEST(VqvaeObjective, RanksStartCodesBeforeTheirPasses) {
+    at::Tensor const x = at::randn({2, 3, 2, 16, 16}).tanh();
+    std::array<at::Tensor, 2> codes;
+    run_ranks(2, [&](Group const& group) {
+        Vqvae model(tiny_vqvae());
+        model.initialise(7);
+        VqvaeObjective net(std::move(model), {.seed = 7, .micro_frame_size = 0, .group = group});
+        net.begin_step(0);
+        EXPECT_TRUE(net.awaits_samples());
+        auto const batch = batch_of(x.narrow(0, group.rank(), 1));
+        net.see(batch);
+        net.start();
+        EXPECT_FALSE(net.awaits_samples());
+        codes[static_cast<std::size_t>(group.rank())] =
+            net.parameters().find("codebook.embeddings")->tensor.clone();
+        if (group.rank() == 0) {
+            EXPECT_TRUE(std::isfinite(net.loss(batch).item<double>()));
+        }
+    });
+    EXPECT_TRUE(codes[0].equal(codes[1]));
+    // Rank 0's, and those of a network alone.
+    auto alone = objective(0);
+    alone.begin_step(0);
+    (void)alone.loss(batch_of(x.narrow(0, 0, 1)));
+    at::Tensor const& expected = alone.parameters().find("codebook.embeddings")->tensor;
+    EXPECT_LE(relative_error(codes[0], expected), kFp32Order);
+}
+
 // By what a checkpoint holds: other clips beside it change nothing, and nothing is counted.
 TEST(VqvaeObjective, HeldOutClipsAreJudgedEachForItself) {
     at::Tensor const x = at::randn({2, 3, 2, 16, 16}).tanh();
@@ -204,7 +235,7 @@ TEST(VqvaeObjective, HeldOutClipsAreJudgedEachForItself) {
     };
     double const both = of(x), apart = (of(x.narrow(0, 0, 1)) + of(x.narrow(0, 1, 1))) / 2;
     EXPECT_NEAR(both, apart, 1e-5 * both);
-    EXPECT_GT(std::abs(net.loss(batch_of(x)).item<double>() - both), 1e-2 * both);
+    EXPECT_GT(std::abs(net.loss(batch_of(x)).item<double>() - both), 1e-3 * both);
     std::size_t i = 0;
     for (auto const& each : net.parameters().all())
         EXPECT_TRUE(each.tensor.equal(before[i++])) << each.name;
