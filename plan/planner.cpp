@@ -59,6 +59,8 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
     layout.num_workers = loader.num_workers;
     layout.prefetch_factor = loader.prefetch_factor;
     layout.threads_per_rank = candidate.threads;
+    auto const& optim = context.config.optim;
+    double const frozen_share = frozen_linear_share(context.shape, optim.lora_rank, optim.freeze);
     for (std::size_t i = 0; i < candidate.buckets.size(); ++i) {
         BucketChoice const& chosen = candidate.buckets[i];
         layout.buckets.push_back(
@@ -70,8 +72,7 @@ LayoutPlan layout_of(PlanContext const& context, GlobalBatches const& batches,
              .grad_accum_steps = chosen.grad_accum_steps,
              .global_batch_size = static_cast<int>(batches.sizes[i]),
              .gflop_per_sample =
-                 training_flops(context.shape, context.costs[i], context.config.optim.lora_rank) /
-                 1e9,
+                 training_flops(context.shape, context.costs[i], frozen_share) / 1e9,
              .tokens_per_sample = static_cast<double>(context.costs[i].tokens()),
              .step_time_s = loader.times[i].total_s(),
              .peak_memory_gib = gib(chosen.memory.tensor_bytes()),

@@ -77,7 +77,7 @@ double launch_floor_us(Calibration const& calibration) {
 
 /// Forward and backward of linear layers, in forward passes: as in training_flops().
 double linear_passes(StepQuery const& query) {
-    return query.lora_rank > 0 ? kTrainingFactor - 1 : kTrainingFactor;
+    return kTrainingFactor - frozen_linear_share(query.shape, query.lora_rank, query.freeze);
 }
 
 double gpu_pass_s(StepQuery const& query, Calibration const& calibration) {
@@ -111,9 +111,9 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
     double const samples =
         static_cast<double>(query.micro_batch_size) / (query.sp_size * query.tp_size);
     double const again = recomputed_share(query.shape, sample, query.activations.recompute);
+    double const frozen = frozen_linear_share(query.shape, query.lora_rank, query.freeze);
     double const flops =
-        (training_flops(query.shape, sample, query.lora_rank) + again * sample.forward_flops) *
-        samples;
+        (training_flops(query.shape, sample, frozen) + again * sample.forward_flops) * samples;
     double const rate = matmul_gflops(calibration, query.threads, query.shape.hidden) * 1e9;
     double const passes = kPassesCpu / std::pow(query.threads, kThreadPower);
     // Backward is two of the three passes over the saved values of a forward pass.

@@ -182,9 +182,9 @@ double attention_flops(ModelShape const& shape, SampleCost const& cost) {
     return shape.depth * tokens * 4 * c * (self + cross);
 }
 
-double training_flops(ModelShape const& shape, SampleCost const& cost, int lora_rank) {
-    if (lora_rank == 0) return kTrainingFactor * cost.forward_flops;
-    return (kTrainingFactor - 1) * cost.forward_flops + attention_flops(shape, cost);
+double training_flops(ModelShape const& shape, SampleCost const& cost, double frozen_share) {
+    double const linear = cost.forward_flops - attention_flops(shape, cost);
+    return kTrainingFactor * cost.forward_flops - frozen_share * linear;
 }
 
 double head_padding(ModelShape const& shape) {

@@ -67,10 +67,12 @@ struct PartFlops {
 
 /// FLOPs of a training step over those of its forward pass, without recomputation.
 inline constexpr double kTrainingFactor = 3;
-/// Of a sample's forward and backward pass, without recomputation. Adapters beside frozen weights
-/// (`lora_rank` > 0) need no gradients of the weights, so that a linear layer's backward pass costs
-/// as much as its forward pass; in attention's products both factors have one.
-[[nodiscard]] double training_flops(ModelShape const& shape, SampleCost const& cost, int lora_rank);
+/// Of a sample's forward and backward pass, without recomputation. Frozen weights need no gradient,
+/// so that the backward pass of their linear layer costs as much as its forward pass; in
+/// attention's products both factors have one. `frozen_share`: of the linear layers
+/// (trained_parameters.hpp).
+[[nodiscard]] double training_flops(ModelShape const& shape, SampleCost const& cost,
+                                    double frozen_share);
 /// The share of a forward pass that backward recomputes: 1 with full recompute.
 [[nodiscard]] double recomputed_share(ModelShape const& shape, SampleCost const& cost,
                                       std::string_view recompute);

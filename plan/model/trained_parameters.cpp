@@ -267,6 +267,17 @@ OuterParameters outer_parameters(ModelShape const& shape, std::vector<std::strin
     return sum;
 }
 
+double frozen_linear_share(ModelShape const& shape, int lora_rank,
+                           std::vector<std::string> const& freeze) {
+    if (lora_rank > 0) return 1;
+    if (freeze.empty()) return 0;
+    double share = 0;
+    auto const blocks = blocks_of(shape, freeze);
+    for (BlockParameters const& block : blocks)
+        share += 1 - static_cast<double>(block.shared_trained) / static_cast<double>(block.shared);
+    return share / static_cast<double>(blocks.size());
+}
+
 bool has_frozen_blocks(ModelShape const& shape, int lora_rank,
                        std::vector<std::string> const& freeze) {
     if (lora_rank > 0) return true;

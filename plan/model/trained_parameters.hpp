@@ -54,6 +54,11 @@ struct OuterParameters {
 /// default of optim.lora_targets ([]); 0 for rank 0.
 [[nodiscard]] std::int64_t adapter_parameters(ModelShape const& shape, int rank);
 
+/// The share of the blocks' linear layers whose weights are frozen; 1 with adapters. Blocks count
+/// equally, as their work is equal; parts of a block by their weights, as if all read every token.
+[[nodiscard]] double frozen_linear_share(ModelShape const& shape, int lora_rank,
+                                         std::vector<std::string> const& freeze);
+
 /// Whether a block has weights that are not trained.
 [[nodiscard]] bool has_frozen_blocks(ModelShape const& shape, int lora_rank,
                                      std::vector<std::string> const& freeze);

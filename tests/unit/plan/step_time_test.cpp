@@ -106,6 +106,28 @@ TEST(StepTime, AdaptersNeedNoGradientsOfFrozenWeights) {
         1e-6);
 }
 
+// Every other block: the gradients of their weights are a third of what these cost in training.
+TEST(StepTime, FrozenBlocksNeedNoGradientsOfTheirWeights) {
+    StepQuery query = tiny();
+    Calibration c = ideal();
+    c.memory_bandwidth_gbps = 1e12;
+    c.launch_floor_us = 0;
+    SampleCost const sample = sample_cost(query.shape, query.bucket);
+    double const linear = sample.forward_flops - attention_flops(query.shape, sample);
+    double const whole_s = step_time(query, c).compute_s;
+    auto const share_of_whole = [&](std::vector<std::string> freeze) {
+        query.freeze = std::move(freeze);
+        return step_time(query, c).compute_s / whole_s;
+    };
+    double const one_pass = linear / (3 * sample.forward_flops);
+    EXPECT_NEAR(share_of_whole({"spatial_blocks."}), 1 - one_pass / 2, 1e-6);
+    EXPECT_NEAR(share_of_whole({"spatial_blocks.", "temporal_blocks."}), 1 - one_pass, 1e-6);
+    EXPECT_NEAR(share_of_whole({"x_embedder."}), 1, 1e-12);
+    // Of a block's 16 C^2 weights in linear layers 8 are its MLP's.
+    ModelShape const xl = model_shape("stdit3-xl/2").value();
+    EXPECT_NEAR(frozen_linear_share(xl, 0, {"spatial_blocks.0.mlp."}), 8.0 / 16 / 56, 1e-5);
+}
+
 TEST(StepTime, RanksThatShareCoresSlowEachOther) {
     StepQuery query = tiny();
     query.dp_size = 4;
