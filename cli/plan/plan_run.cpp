@@ -91,6 +91,25 @@ Result<std::optional<plan::ClipStatistics>> clips_of(plan::RunConfig const& conf
     return std::optional(std::move(found));
 }
 
+/// The clips of a run or of one of its stages: of its cache, or of its list.
+Result<void> take_clips(plan::RunConfig const& config, PlanInputs const& inputs,
+                        plan::PlanRequest& request) {
+    auto const& latents = config.data.latents;
+    request.latents.reset();
+    if (inputs.assumed_latents) {
+        OSORA_TRY(auto const shape, plan::sample_shape(config));
+        request.latents = shape.vae;
+    } else if (config.run.job == "train" && !latents.empty()) {
+        auto const index = protocol::open_cache(inputs.base_dir / latents);
+        if (index.has_error()) return Error(index.error()).in("data.latents");
+        request.clips = cached_clips(*index, config);
+        request.latents = cached_compression(*index);
+        return {};
+    }
+    OSORA_TRY(request.clips, clips_of(config, inputs.base_dir));
+    return {};
+}
+
 /// The list of a score run.
 Result<std::optional<plan::ListedWork>> listed_of(plan::RunConfig const& config,
                                                   std::filesystem::path const& base_dir) {
@@ -139,7 +158,8 @@ Result<void> plan_all(plan::ResolvedConfig const& resolved, PlanInputs const& in
         if (!stage.origins.contains("optim.precision")) {
             request.config.optim.precision = precision;
         }
-        OSORA_TRY(request.clips, clips_of(stage.config, inputs.base_dir));
+        auto const taken = take_clips(stage.config, inputs, request);
+        if (taken.has_error()) return Error(taken.error()).in(fmt::format("stage[{}]", i));
         auto decision = plan::make_plan(request);
         if (decision.has_error()) {
             return Error(decision.error()).in(fmt::format("stage[{}]", i));
@@ -238,19 +258,7 @@ Result<PlannedRun> plan_run(Context const& context, plan::ResolvedConfig const& 
         use_earlier_runs(context, planned.header, request);
     }
     request.compute_times = inputs.compute_times;
-    auto const& latents = resolved.config.data.latents;
-    if (inputs.assumed_latents) {
-        OSORA_TRY(auto const shape, plan::sample_shape(resolved.config));
-        request.latents = shape.vae;
-        OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
-    } else if (resolved.config.run.job == "train" && !latents.empty()) {
-        auto const index = protocol::open_cache(inputs.base_dir / latents);
-        if (index.has_error()) return Error(index.error()).in("data.latents");
-        request.clips = cached_clips(*index, resolved.config);
-        request.latents = cached_compression(*index);
-    } else {
-        OSORA_TRY(request.clips, clips_of(resolved.config, inputs.base_dir));
-    }
+    OSORA_TRY_VOID(take_clips(resolved.config, inputs, request));
     OSORA_TRY_VOID(plan_all(resolved, inputs, request, planned));
     // Settings that all ranks share are fixed at the start: chosen for the stage that needs most of
     // them.

@@ -1,6 +1,8 @@
 #include "cli/plan/plan_run.hpp"
 
 #include "cli/plan/plan_calibration.hpp"
+#include "protocol/cache_index.hpp"
+#include "protocol/json.hpp"
 #include "tests/kit/temp_folder.hpp"
 
 #include <gmock/gmock.h>
@@ -100,6 +102,61 @@ TEST(PlanRun, AnAskedForCalibrationMustBeThere) {
     auto const planned = plan_run(context, resolved(), {two_cores(), "", "/nonexistent/c.json"});
     ASSERT_TRUE(planned.has_error());
     EXPECT_EQ(planned.error().message, "/nonexistent/c.json: no such calibration file");
+}
+
+/// A run on cached latents of one shape, with a stage.
+class CachedRun : public ::testing::Test {
+protected:
+    void SetUp() override {
+        protocol::CacheIndex index;
+        index.version = protocol::kCacheVersion;
+        index.latents.channels = 4;
+        protocol::LatentShard shard;
+        shard.file = "0.safetensors";
+        shard.resolution = "48";
+        shard.height = 32;
+        shard.width = 80;
+        shard.num_frames = 4;
+        shard.clips = 5;
+        index.latent_shards = {shard};
+        auto const cache = temporary_.path() / "cache";
+        std::filesystem::create_directories(cache);
+        std::ofstream(cache / shard.file) << "";  // as many bytes as the index says: 0
+        std::ofstream(protocol::cache_index_path(cache)) << protocol::encode(index);
+    }
+    Result<PlannedRun> planned(std::vector<std::string> const& sets) {
+        auto const run = plan::resolve_config({{plan::Layer::run, "run.toml", kText}}, sets);
+        EXPECT_TRUE(run.problems.empty());
+        Context context;
+        context.environment = {"OSORA_STATE_DIR=/nonexistent/state"};
+        return plan_run(context, run, {two_cores(), temporary_.path(), {}});
+    }
+
+private:
+    static constexpr char const* kText =
+        "[model]\n"
+        "arch = \"stdit3-tiny\"\n"
+        "patch_size = 2\n"
+        "in_channels = 4\n"
+        "[data]\n"
+        "latents = \"cache\"\n"
+        "[[bucket]]\n"
+        "resolution = \"48\"\n"
+        "num_frames = 4\n"
+        "[[stage]]\n"
+        "at_step = 10\n";
+    tests::TempFolder temporary_;
+};
+
+TEST_F(CachedRun, KnowsTheShapesOfTheCacheInEachStage) {
+    auto const run = planned({});
+    ASSERT_TRUE(run.has_value()) << run.error().message;
+    ASSERT_EQ(run->decision.stages.size(), 1u);
+    for (auto const& layout : {run->decision.chosen, run->decision.stages[0].chosen}) {
+        ASSERT_EQ(layout.buckets.size(), 1u);
+        EXPECT_EQ(layout.buckets[0].height, 32);
+        EXPECT_EQ(layout.buckets[0].width, 80);
+    }
 }
 
 /// A machine with one GPU, and an installation whose osorad reports 140 GiB of it.
