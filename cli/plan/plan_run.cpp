@@ -102,6 +102,8 @@ Result<void> take_clips(plan::RunConfig const& config, PlanInputs const& inputs,
     } else if (config.run.job == "train" && !latents.empty()) {
         auto const index = protocol::open_cache(inputs.base_dir / latents);
         if (index.has_error()) return Error(index.error()).in("data.latents");
+        auto const checked = check_keep_probs(*index, config);
+        if (checked.has_error()) return Error(checked.error()).in("data.latents");
         request.clips = cached_clips(*index, config);
         request.latents = cached_compression(*index);
         return {};

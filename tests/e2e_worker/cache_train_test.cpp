@@ -173,6 +173,10 @@ TEST_F(CachedTraining, NamesWhatDoesNotFit) {
     auto bucket = train_job(1, 1);
     for (auto& each : bucket.config.bucket) each.resolution = "80";
     EXPECT_THAT(refusal(bucket, 14), HasSubstr("no clip fits any bucket"));
+    auto share = train_job(1, 1);
+    share.config.bucket[0].keep_prob = 0.4;  // 0.5 in the encode run
+    EXPECT_THAT(refusal(share, 14), HasSubstr("data.latents: bucket 64 x 8: clips of the cache "
+                                              "have a share of 0.5 in it"));
     EXPECT_THAT(refusal(train_job(1, 1, "nowhere"), 13), HasSubstr("no cache, or its encode run"));
     auto const shard = folder_ / "cache" / "latents" / "000003.safetensors";
     fs::resize_file(shard, fs::file_size(shard) - 1);

@@ -21,6 +21,9 @@ plan::WorkerJob job_of_held_out(plan::WorkerJob job) {
     job.config.data.manifest = cache ? "" : list;
     job.config.data.latents = cache ? list : "";
     job.config.data.sample_latents = false;
+    // Each clip counts once: its share of the training does not matter.
+    if (cache)
+        for (auto& bucket : job.config.bucket) bucket.keep_prob = 1;
     job.config.debug.bucket_schedule = "balanced";
     job.plan.chosen.num_workers = std::min(1, job.plan.chosen.num_workers);
     job.plan.chosen.prefetch_factor = 1;

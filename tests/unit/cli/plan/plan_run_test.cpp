@@ -159,6 +159,16 @@ TEST_F(CachedRun, KnowsTheShapesOfTheCacheInEachStage) {
     }
 }
 
+TEST_F(CachedRun, RefusesAKeepProbThatIsNotTheCaches) {
+    auto const run = planned({"bucket[0].keep_prob=0.5"});
+    ASSERT_TRUE(run.has_error());
+    EXPECT_EQ(run.error().code, Errc::invalid_input);
+    EXPECT_THAT(
+        run.error().message,
+        HasSubstr("data.latents: bucket 48 x 4: clips of the cache have a share of 1 in it, "
+                  "which keep_prob = 0.5 gives to none"));
+}
+
 /// A machine with one GPU, and an installation whose osorad reports 140 GiB of it.
 class GpuMachine : public ::testing::Test {
 protected:
