@@ -24,7 +24,10 @@ std::int64_t given_bytes(PlanContext const& context) {
 }
 
 /// What sets the limit: users give that of a node, and messages about it have that of a rank.
-std::string limit_name(PlanContext const& context, std::int64_t budget) {
+std::string limit_name(PlanContext const& context, std::int64_t budget, std::int64_t evaluation) {
+    if (evaluation > 0)
+        return fmt::format("{}, {} a rank of it for data.eval_manifest",
+                           limit_name(context, budget, 0), format_bytes(evaluation));
     if (budget < given_bytes(context)) return "data";
     std::string const ranks =
         context.ranks_per_node == 1
@@ -125,11 +128,24 @@ std::string reason_of(PlanContext const& context, LoaderChoice const& choice, do
 
 }  // namespace
 
+std::int64_t evaluation_bytes(PlanContext const& context,
+                              std::vector<std::int64_t> const& micro_batch_sizes) {
+    if (context.config.data.eval_manifest.empty() || context.latents) return 0;
+    std::int64_t slot_bytes = 0;
+    for (std::size_t i = 0; i < micro_batch_sizes.size(); ++i)
+        slot_bytes = std::max(slot_bytes, batch_bytes(context.keys[i], micro_batch_sizes[i]));
+    return evaluation_loader_bytes(slot_bytes, context.clip_pixels_max);
+}
+
 Result<LoaderChoice> choose_loader(PlanContext const& context,
                                    std::vector<std::int64_t> const& globals,
                                    Candidate const& candidate) {
     auto const shares = step_shares(context, globals);
-    std::int64_t const budget = budget_bytes(context, candidate);
+    std::vector<std::int64_t> passes;
+    for (BucketChoice const& bucket : candidate.buckets) passes.push_back(bucket.micro_batch_size);
+    std::int64_t const evaluation = evaluation_bytes(context, passes);
+    std::int64_t const whole = budget_bytes(context, candidate);
+    std::int64_t const budget = std::max<std::int64_t>(0, whole - evaluation);
     LoaderSizes sizes = smallest_loader(context, globals);
     std::vector<LoaderChoice> fitting;
     std::optional<Error> error;
@@ -146,12 +162,13 @@ Result<LoaderChoice> choose_loader(PlanContext const& context,
         predict(context, shares, candidate, choice);
         fitting.push_back(std::move(choice));
     }
-    if (fitting.empty()) return std::move(*error).in(limit_name(context, budget));
+    if (fitting.empty()) return std::move(*error).in(limit_name(context, whole, evaluation));
     double const best =
         std::ranges::min_element(fitting, {}, &LoaderChoice::mean_step_s)->mean_step_s;
     LoaderChoice chosen = *std::ranges::find_if(fitting, [&](LoaderChoice const& choice) {
         return choice.mean_step_s <= kGoodEnough * best;
     });
+    chosen.memory.total_bytes += evaluation;
     chosen.reason = reason_of(context, chosen, decode_s) + assumed_text(context);
     return chosen;
 }

@@ -15,7 +15,7 @@ namespace osora::plan {
 struct LoaderChoice {
     int num_workers = 1;
     int prefetch_factor = 2;
-    LoaderMemory memory;          // of one rank
+    LoaderMemory memory;          // of one rank; the total with that of evaluations
     std::vector<StepTime> times;  // of each bucket, with the loader
     double mean_step_s = 0;       // over the steps of one pass over the data
     std::string reason;
@@ -26,5 +26,10 @@ struct LoaderChoice {
 [[nodiscard]] Result<LoaderChoice> choose_loader(PlanContext const& context,
                                                  std::vector<std::int64_t> const& globals,
                                                  Candidate const& candidate);
+
+/// Of a rank's host memory, for the loader of evaluations beside that of the training, by micro-
+/// batches of each bucket; 0: nothing is evaluated, or nothing decoded.
+[[nodiscard]] std::int64_t evaluation_bytes(PlanContext const& context,
+                                            std::vector<std::int64_t> const& micro_batch_sizes);
 
 }  // namespace osora::plan

@@ -4,6 +4,7 @@
 #include "plan/autoencoder/autoencoder_memory.hpp"
 #include "plan/layout/batch_sizes.hpp"
 #include "plan/layout/layout_search.hpp"
+#include "plan/loader_choice.hpp"
 #include "plan/worker_support.hpp"
 
 #include <fmt/format.h>
@@ -36,8 +37,9 @@ GlobalBatches batches_of(PlanContext const& context) {
             fmt::format("global batch {}: the least that 1, 2 and 4 ranks share", first)};
 }
 
+/// Of both loaders, if there is one for evaluations.
 Result<LoaderMemory> loader_of(PlanContext const& context, std::vector<std::int64_t> const& globals,
-                               RankMemory const& peak, LayoutPlan& layout) {
+                               PieceChoice const& choice, LayoutPlan& layout) {
     auto const& data = context.config.data;
     layout.num_workers = data.num_workers.value_or(1);
     layout.prefetch_factor = data.prefetch_factor.value_or(kAutoencoderPrefetch);
@@ -47,9 +49,11 @@ Result<LoaderMemory> loader_of(PlanContext const& context, std::vector<std::int6
     auto budget = static_cast<std::int64_t>(data.host_memory_gib * kGiB) / context.ranks_per_node;
     if (context.host_bytes > 0)
         budget = std::min(budget, context.host_bytes / context.ranks_per_node -
-                                      node_memory(peak, {}, 1, context.gpu).rank_bytes);
-    auto memory = check_loader_memory(sizes, budget);
+                                      node_memory(choice.peak, {}, 1, context.gpu).rank_bytes);
+    std::int64_t const evaluation = evaluation_bytes(context, choice.samples);
+    auto memory = check_loader_memory(sizes, std::max<std::int64_t>(0, budget - evaluation));
     if (memory.has_error()) return std::move(memory).error().in("data");
+    memory->total_bytes += evaluation;
     return memory;
 }
 
@@ -100,7 +104,7 @@ Result<PlanDecision> plan_autoencoder(PlanRequest const& request) {
     layout.vae_micro_batch_size =
         vqvae ? 0 : listed_size(choice.pieces.micro_batch_size, static_cast<int>(all_frames));
     layout.vae_micro_frame_size = choice.pieces.micro_frame_size;
-    OSORA_TRY(auto const loader, loader_of(context, batches.sizes, choice.peak, layout));
+    OSORA_TRY(auto const loader, loader_of(context, batches.sizes, choice, layout));
     add_buckets(context, batches.sizes, choice, layout);
     decision.predicted.peak_memory_gib = gib(choice.peak.tensor_bytes());
     decision.predicted.peak_bucket = context.bucket_name(choice.peak_bucket);

@@ -62,6 +62,14 @@ LoaderMemory loader_memory(LoaderSizes const& sizes) {
     return memory;
 }
 
+std::int64_t evaluation_loader_bytes(std::int64_t slot_bytes, std::int64_t clip_pixels_max) {
+    return loader_memory({.slot_bytes = slot_bytes,
+                          .clip_pixels_max = clip_pixels_max,
+                          .num_workers = 1,
+                          .prefetch_factor = 1})
+        .total_bytes;
+}
+
 Result<LoaderMemory> check_loader_memory(LoaderSizes const& sizes, std::int64_t host_memory_bytes) {
     LoaderMemory const memory = loader_memory(sizes);
     if (memory.total_bytes <= host_memory_bytes) return memory;

@@ -34,6 +34,9 @@ struct LoaderMemory {
 [[nodiscard]] std::int64_t decoder_bytes(std::int64_t clip_pixels_max);
 
 [[nodiscard]] LoaderMemory loader_memory(LoaderSizes const& sizes);
+/// Of the second loader of a rank, for evaluations: one thread at most, one batch ahead.
+[[nodiscard]] std::int64_t evaluation_loader_bytes(std::int64_t slot_bytes,
+                                                   std::int64_t clip_pixels_max);
 
 /// out_of_memory when the sum exceeds `host_memory_bytes`; the message has the terms and what would
 /// fit: fewer prefetched batches, fewer workers, or the memory needed.

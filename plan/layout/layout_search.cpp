@@ -160,9 +160,12 @@ std::optional<std::int64_t> rank_limit_bytes(PlanContext const& context,
             checkpoint = node_memory(memory, {}, context.ranks_per_node, false).checkpoint_bytes;
             offloaded = memory.offloaded_bytes;
         }
+        LoaderSizes const sizes = smallest_loader(context, globals);
+        bool const evaluates = !context.config.data.eval_manifest.empty() && !context.latents;
+        std::int64_t const evaluation =
+            evaluates ? evaluation_loader_bytes(sizes.slot_bytes, sizes.clip_pixels_max) : 0;
         std::int64_t const resident = (context.host_bytes - checkpoint) / context.ranks_per_node -
-                                      loader_memory(smallest_loader(context, globals)).total_bytes -
-                                      offloaded;
+                                      loader_memory(sizes).total_bytes - evaluation - offloaded;
         limit = allocated_within(resident);
     }
     auto const& given = context.config.memory.rank_memory_gib;

@@ -4,6 +4,7 @@
 #include "worker/cache/text_cache.hpp"
 #include "worker/data/frames/decoder.hpp"
 #include "worker/jobs/encode/encode_latents.hpp"
+#include "worker/jobs/evaluation.hpp"
 #include "worker/jobs/objectives.hpp"
 #include "worker/jobs/step_source.hpp"
 #include "worker/jobs/train_data.hpp"
@@ -236,6 +237,31 @@ TEST_F(CachedTraining, MmditReadsTheSameNumberOfRowsOfEachCaption) {
         ASSERT_EQ(text.size(1), fills ? job.config.model.text_tokens : longest);
         EXPECT_EQ(text.narrow(1, longest, text.size(1) - longest).abs().sum().item<double>(), 0);
     }
+}
+
+// Both loaders work at a time: evaluation takes what the training's leaves, with fewer clips a step
+// if it must, and what cannot be is said before the first step.
+TEST_F(CachedTraining, EvaluatesInTheMemoryThatTheTrainingLeaves) {
+    auto job = on_pixels(train_job(1, 2));
+    job.config.data.eval_manifest = "clips.csv";
+    job.config.data.host_memory_gib = 1;
+    job.config.eval.samples = 5;
+    job.plan.chosen.buckets[0].micro_batch_size = 4;
+    std::int64_t const all = std::int64_t{1} << 30;
+    auto const opened_with = [&](std::int64_t bytes) {
+        return worker::Evaluation::open(job, worker::TrainRanks(), all - bytes);
+    };
+    EXPECT_TRUE(opened_with(all).has_value());
+    // Two batches of one clip and a decoder; clips are 64 x 64 or 96 x 64.
+    auto const clip_bytes = plan::batch_bytes({48, 48, 5}, 1);
+    auto const least = plan::decoder_bytes(plan::coded_pixels(64, 96)) + 3 * clip_bytes;
+    EXPECT_TRUE(opened_with(least).has_value());
+    auto const refused = opened_with(least - 3 * clip_bytes);
+    ASSERT_TRUE(refused.has_error());
+    EXPECT_EQ(refused.error().code, Errc::out_of_memory);
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("data.eval_manifest: beside the training's loader, "
+                          "data.host_memory_gib: loader needs"));
 }
 
 TEST_F(CachedTraining, EvaluatesHeldOutClipsTheSameWayEachTime) {

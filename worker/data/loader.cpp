@@ -240,7 +240,7 @@ private:
     std::vector<std::thread> threads_;
 };
 
-Result<std::unique_ptr<Loader>> Loader::start(plan::Schedule const& schedule,
+Result<plan::LoaderMemory> Loader::memory_for(plan::Schedule const& schedule,
                                               Manifest const& manifest,
                                               LoaderOptions const& options) {
     OSORA_TRY_VOID(check_options(schedule, options));
@@ -248,7 +248,13 @@ Result<std::unique_ptr<Loader>> Loader::start(plan::Schedule const& schedule,
                                   .clip_pixels_max = coded_pixels_max(schedule, manifest),
                                   .num_workers = options.num_workers,
                                   .prefetch_factor = options.prefetch_factor};
-    OSORA_TRY(auto const memory, plan::check_loader_memory(sizes, options.host_memory_bytes));
+    return plan::check_loader_memory(sizes, options.host_memory_bytes);
+}
+
+Result<std::unique_ptr<Loader>> Loader::start(plan::Schedule const& schedule,
+                                              Manifest const& manifest,
+                                              LoaderOptions const& options) {
+    OSORA_TRY(auto const memory, memory_for(schedule, manifest, options));
     return std::make_unique<Loader>(std::make_unique<Impl>(schedule, manifest, options, memory));
 }
 

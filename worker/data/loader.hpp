@@ -87,6 +87,10 @@ public:
     [[nodiscard]] static Result<std::unique_ptr<Loader>> start(plan::Schedule const& schedule,
                                                                Manifest const& manifest,
                                                                LoaderOptions const& options);
+    /// What start() would take; its errors of options and memory.
+    [[nodiscard]] static Result<plan::LoaderMemory> memory_for(plan::Schedule const& schedule,
+                                                               Manifest const& manifest,
+                                                               LoaderOptions const& options);
     Loader(Loader const&) = delete;
     Loader& operator=(Loader const&) = delete;
     ~Loader();  // cancels and joins; batches still in use stay valid

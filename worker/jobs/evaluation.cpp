@@ -1,5 +1,6 @@
 #include "worker/jobs/evaluation.hpp"
 
+#include "base/text/units.hpp"
 #include "plan/buckets/one_pass.hpp"
 #include "worker/jobs/step_source.hpp"
 
@@ -14,8 +15,12 @@
 namespace osora::worker {
 namespace {
 
-/// The job as if the held-out clips were its own, with a loader that stays in the background.
-plan::WorkerJob job_of_held_out(plan::WorkerJob job) {
+/// The job as if the held-out clips were its own, with a loader that stays in the background, in
+/// the memory that is left.
+plan::WorkerJob job_of_held_out(plan::WorkerJob job, std::int64_t held_bytes) {
+    int const per_node = std::max(1, job.config.resources.gpus_per_node);
+    double const held_gib = static_cast<double>(held_bytes * per_node) / static_cast<double>(kGiB);
+    job.config.data.host_memory_gib = std::max(0.0, job.config.data.host_memory_gib - held_gib);
     std::string const list = job.config.data.eval_manifest;
     bool const cache = std::filesystem::is_directory(resolve(job, list));
     job.config.data.manifest = cache ? "" : list;
@@ -30,15 +35,17 @@ plan::WorkerJob job_of_held_out(plan::WorkerJob job) {
     return job;
 }
 
-/// `count` of the clips of all buckets, evenly spread, as steps of one micro-batch.
-std::vector<plan::OnePassStep> steps_of(TrainData const& data, std::size_t count) {
+/// `count` of the clips of all buckets, evenly spread, as steps of one micro-batch of at most
+/// `clips`.
+std::vector<plan::OnePassStep> steps_of(TrainData const& data, std::size_t count, int clips) {
     std::size_t total = 0;
     for (auto const& bucket : data.schedule->buckets()) total += bucket.clips.size();
     count = std::min(count, total);
     std::vector<plan::OnePassStep> steps;
     std::size_t at = 0, taken = 0;  // clips examined, and those of them used
     for (std::size_t b = 0; b < data.schedule->buckets().size(); ++b) {
-        auto const most = static_cast<std::size_t>(data.bucket_plans[b].micro_batch_size);
+        auto const most =
+            static_cast<std::size_t>(std::min(clips, data.bucket_plans[b].micro_batch_size));
         for (auto const clip : data.schedule->buckets()[b].clips) {
             bool const take = (at + 1) * count / total > taken;
             ++at;
@@ -73,28 +80,47 @@ void fill_up(std::vector<plan::OnePassStep>& own, std::vector<plan::OnePassStep>
     while (own.size() < most) own.push_back(all.front());
 }
 
-plan::BucketSet set_of(plan::Schedule const& schedule) {
+Result<plan::OnePassSchedule> schedule_of(TrainData const& data, plan::WorkerJob const& job,
+                                          std::vector<plan::OnePassStep> steps) {
     plan::BucketSet set;
-    set.buckets = {schedule.buckets().begin(), schedule.buckets().end()};
-    return set;
+    set.buckets = {data.schedule->buckets().begin(), data.schedule->buckets().end()};
+    return plan::OnePassSchedule::make(std::move(set), std::move(steps),
+                                       static_cast<std::uint64_t>(job.config.train.seed));
+}
+
+/// Steps of all ranks, of as many clips as a loader has memory for: the same on every rank.
+Result<std::vector<plan::OnePassStep>> steps_that_fit(TrainData const& data,
+                                                      plan::WorkerJob const& job) {
+    auto const samples = static_cast<std::size_t>(job.config.eval.samples);
+    int most = 1;
+    for (auto const& bucket : data.bucket_plans) most = std::max(most, bucket.micro_batch_size);
+    for (;; most /= 2) {
+        auto steps = steps_of(data, samples, most);
+        if (data.latents) return steps;
+        OSORA_TRY(auto const schedule, schedule_of(data, job, steps));
+        auto const memory = Loader::memory_for(schedule, data.manifest, loader_options(job));
+        if (memory.has_value()) return steps;
+        if (most == 1)
+            return Error(memory.error()).in("beside the training's loader, data.host_memory_gib");
+    }
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Evaluation>> Evaluation::open(plan::WorkerJob const& job, TrainRanks ranks) {
+Result<std::unique_ptr<Evaluation>> Evaluation::open(plan::WorkerJob const& job, TrainRanks ranks,
+                                                     std::int64_t held_bytes) {
     if (job.config.data.eval_manifest.empty()) return std::unique_ptr<Evaluation>();
-    auto made = std::make_unique<Evaluation>(job_of_held_out(job), std::move(ranks));
+    auto made = std::make_unique<Evaluation>(job_of_held_out(job, held_bytes), std::move(ranks));
     auto data = open_train_data(made->job_);
     if (data.has_error()) return std::move(data).error().in("data.eval_manifest");
     made->data_ = std::move(*data);
-    auto const steps = steps_of(*made->data_, static_cast<std::size_t>(job.config.eval.samples));
-    auto own = share_of(steps, made->ranks_);
+    auto const steps = steps_that_fit(*made->data_, made->job_);
+    if (steps.has_error()) return Error(steps.error()).in("data.eval_manifest");
+    auto own = share_of(*steps, made->ranks_);
     made->counted_ = own.size();
-    if (job.plan.chosen.zero_stage == 3) fill_up(own, steps, made->ranks_.dp_size);
+    if (job.plan.chosen.zero_stage == 3) fill_up(own, *steps, made->ranks_.dp_size);
     made->steps_ = own.size();
-    auto const seed = static_cast<std::uint64_t>(job.config.train.seed);
-    OSORA_TRY(auto schedule,
-              plan::OnePassSchedule::make(set_of(*made->data_->schedule), std::move(own), seed));
+    OSORA_TRY(auto schedule, schedule_of(*made->data_, made->job_, std::move(own)));
     made->data_->schedule = std::make_unique<plan::OnePassSchedule>(std::move(schedule));
     return made;
 }

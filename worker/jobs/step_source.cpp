@@ -86,6 +86,7 @@ public:
         batch.clips.emplace(std::move(clips));
         return batch;
     }
+    [[nodiscard]] std::int64_t host_bytes() const override { return loader_->memory().total_bytes; }
 
 private:
     TrainData const& data_;

@@ -29,6 +29,8 @@ public:
     virtual ~StepSource() = default;
     /// Steps must be consecutive. Errors: those of the loader, or of a shard that cannot be read.
     [[nodiscard]] virtual Result<StepBatch> next(int step) = 0;
+    /// Of data.host_memory_gib, held as long as it lives.
+    [[nodiscard]] virtual std::int64_t host_bytes() const { return 0; }
 };
 
 /// Which of the steps: a run's own, or those of an evaluation.

@@ -145,7 +145,7 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
                             .start = static_cast<std::uint64_t>(stage.steps.first),
                             .stop = static_cast<std::uint64_t>(stage.steps.last)};
     OSORA_TRY(auto const source, make_step_source(data, staged, steps));
-    OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks));
+    OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks, source->host_bytes()));
     OSORA_TRY(auto const tuner,
               PassTuner::open({staged, parts.ranks.all, parts.self.rank, parts.device, parts.agent,
                                std::filesystem::path(staged.run_dir) / "passes" /

@@ -1,9 +1,12 @@
 // What a plan says of the loader: its memory, and what it assumes of clips.
+#include "plan/buckets/loader_memory.hpp"
 #include "plan/planner.hpp"
 #include "tests/unit/plan/requests.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 namespace osora::plan {
 namespace {
@@ -39,6 +42,34 @@ TEST(Planner, SaysThatSizesOfClipsAreAssumed) {
     EXPECT_THAT(plan_of(r).reasons, Contains(HasSubstr("640 x 360 assumed: osora data index")));
     r.clips = ClipStatistics{.buckets = {}, .clip_pixels_max = 1920 * 1080};
     EXPECT_THAT(plan_of(r).reasons, Not(Contains(HasSubstr("640 x 360 assumed"))));
+}
+
+// It has batches and a decoder of its own, while those of the training's loader wait.
+TEST(Planner, LeavesMemoryForTheLoaderOfEvaluations) {
+    PlanRequest r = request(2);
+    r.cluster.nodes[0].memory_bytes = std::int64_t{64} << 30;
+    r.config.batch.global_batch_size = 64;
+    r.clips = ClipStatistics{.buckets = {}, .clip_pixels_max = 1920 * 1080};
+    PlanDecision const without = plan_of(r);
+    r.config.data.eval_manifest = "held-out.csv";
+    PlanDecision const with = plan_of(r);
+    std::int64_t slot_bytes = 0;
+    for (std::size_t i = 0; i < with.chosen.buckets.size(); ++i) {
+        BucketPlan const& bucket = with.chosen.buckets[i];
+        EXPECT_EQ(bucket.micro_batch_size, without.chosen.buckets[i].micro_batch_size);
+        BucketKey const key{bucket.height, bucket.width, bucket.num_frames};
+        slot_bytes = std::max(slot_bytes, batch_bytes(key, bucket.micro_batch_size));
+    }
+    // On each of two ranks.
+    auto const bytes = static_cast<double>(2 * (2 * slot_bytes + decoder_bytes(1920 * 1080)));
+    EXPECT_NEAR(with.predicted.host_memory_gib - without.predicted.host_memory_gib,
+                bytes / (1 << 30), 1e-6);
+    // 154 MiB a rank: two decoders of 67 MiB fit, a third one does not.
+    r.config.data.host_memory_gib = 0.3;
+    r.config.data.num_workers = 2;
+    EXPECT_THAT(loader_error(r), HasSubstr(" a rank of it for data.eval_manifest: loader needs"));
+    r.config.data.eval_manifest = "";
+    EXPECT_EQ(plan_of(r).chosen.num_workers, 2);
 }
 
 }  // namespace
