@@ -5,6 +5,7 @@
 #include "cli/command/run_file_command.hpp"
 #include "cli/command/worker_output.hpp"
 #include "cli/run/runs.hpp"
+#include "cli/text/terminal.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>
@@ -34,18 +35,21 @@ Result<std::string> sample_summary(std::string_view text) {
         return std::string(std::string_view(value.at(key).as_string()));
     };
     auto const number = [&](char const* key) { return value.at(key).to_number<double>(); };
+    std::string notes;
+    for (auto const& each : value.at("notices").as_array())
+        notes += block("note", std::string_view(each.as_string()));
     return fmt::format(
         "{}, step {} ({} weights, {} caption): {} frames of {} x {}, {} steps, guidance {}, "
         "seed {}\n"
         "  clip           {} ({}, {})\n"
         "  contact sheet  {}\n"
-        "  time           load {}, sample {}, decode {}, write {} on {} in {}\n",
+        "  time           load {}, sample {}, decode {}, write {} on {} in {}\n{}",
         word("arch"), number("step"), word("weights"), word("caption"), number("num_frames"),
         number("width"), number("height"), number("steps"), number("cfg_scale"), number("seed"),
         word("video"), word("codec"), format_bytes(static_cast<std::int64_t>(number("bytes"))),
         word("sheet"), format_seconds(number("load_s")), format_seconds(number("sample_s")),
         format_seconds(number("decode_s")), format_seconds(number("write_s")), word("device"),
-        word("precision"));
+        word("precision"), notes);
 }
 
 int run_sample(Context const& context, Arguments const& arguments) {

@@ -60,6 +60,7 @@ TEST_F(SampleCommand, RunsAreFoundAndFilesAreNamed) {
     auto const value = boost::json::parse(json.out, failed);
     EXPECT_EQ(value.at("schema").as_string(), "osora.sample/1");
     EXPECT_EQ(value.at("video").as_string(), video.string());
+    EXPECT_TRUE(value.at("notices").as_array().empty());  // no autoencoder was read
 }
 
 TEST_F(SampleCommand, ExitCodesAreThoseOfTheContract) {

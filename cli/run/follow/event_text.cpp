@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <utility>
 
 namespace osora::cli {
 namespace {
@@ -17,7 +18,8 @@ namespace {
 using protocol::RunState;
 using protocol::RunView;
 
-constexpr int kNoticesSaid = 3;  // of one kind
+constexpr int kNoticesSaid = 3;   // of one kind
+constexpr int kClockColumns = 8;  // "14:31:01"
 
 bool is_running(RunView const& view) {
     return view.status.state == RunState::running;
@@ -69,7 +71,12 @@ void EventText::notice(std::vector<std::string>& lines, protocol::JournalRecord 
     text += event.detail.empty() ? event.kind : event.detail;
     if (event.rank >= 0) text += fmt::format(" (rank {})", event.rank);
     if (said == kNoticesSaid) text += " · further ones are counted: osora report";
-    lines.push_back(at(record.wall_us, text));
+    std::string line = at(record.wall_us, text);
+    if (event.severity == "info") {  // advice may be long; a warning stays one line
+        line = block(line.substr(0, kClockColumns), text, kClockColumns + 2);
+        line.pop_back();
+    }
+    lines.push_back(std::move(line));
 }
 
 std::vector<std::string> EventText::lines(RunView const& before,

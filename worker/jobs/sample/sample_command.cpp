@@ -2,7 +2,6 @@
 #include "worker/jobs/sample/sample_command.hpp"
 
 #include "base/files/files.hpp"
-#include "base/text/printable.hpp"
 #include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"
 #include "worker/data/contact_sheet.hpp"
@@ -113,14 +112,12 @@ Result<plan::VaeShape> vae_shape(plan::WorkerJob const& job) {
 }
 
 Result<at::Tensor> decoded(at::Tensor const& latent, SamplePlan const& plan,
-                           plan::WorkerJob const& job, Device const& device) {
+                           plan::WorkerJob const& job, Device const& device, Notices& notices) {
     if (job.config.vae.weights.empty()) {
         return Error{Errc::invalid_input,
                      "a sample of latents needs the autoencoder's weights: --vae-weights FILE"};
     }
-    Notices notices;
     OSORA_TRY(auto const vae, make_vae(job, device, notices));
-    for (auto const& each : notices) fmt::print(stderr, "osora-worker: {}\n", printable(each));
     auto const& config = vae.config();
     auto const& shape = plan.shape;
     if (config.temporal.embed_dim != shape.in_channels ||
@@ -216,9 +213,12 @@ Result<std::string> run_sample_command(SampleRequest const& request) {
     if (sampled.has_error()) return Error(sampled.error()).in(path.string());
     double const sample_s = watch.lap();
     at::Tensor pixels = *sampled;
+    Notices notices;
     if (plan.is_latent()) {
-        OSORA_TRY(pixels, decoded(*sampled, plan, job, device));
+        OSORA_TRY(pixels, decoded(*sampled, plan, job, device, notices));
     }
+    json::array said;
+    for (std::string const& each : notices) said.emplace_back(each);
     OSORA_TRY_VOID(check_channels(pixels));
     double const decode_s = watch.lap();
     RgbFrames const frames = frames_of(pixels);
@@ -232,6 +232,7 @@ Result<std::string> run_sample_command(SampleRequest const& request) {
                                         {"weights", request.ema ? "ema" : "model"},
                                         {"caption", caption.text.defined() ? "given" : "null"},
                                         {"null_caption", null_name(plan, caption)},
+                                        {"notices", std::move(said)},
                                         {"video", video.string()},
                                         {"sheet", sheet.string()},
                                         {"codec", written.codec},

@@ -112,6 +112,25 @@ TEST(EventText, NoticesAreSaidThreeTimesAndThenCounted) {
                     "counted: osora report"));
 }
 
+TEST(EventText, AdviceIsWrappedBesideItsTime) {
+    Story story;
+    Telling telling;
+    telling.tell({story.submitted(1, 200), story.plan(1)});
+    protocol::RunNotice notice;
+    notice.kind = "no_steps_found";
+    notice.severity = "info";
+    notice.rank = -1;
+    notice.detail =
+        "no training steps were found in the output; osora exec-steps LOG shows what is found in a "
+        "log, and worker.step_pattern says how they are written";
+    EXPECT_THAT(telling.tell({story.record(1, notice)}),
+                ElementsAre("14:31:01  no training steps were found in the output; osora "
+                            "exec-steps LOG shows\n"
+                            "          what is found in a log, and worker.step_pattern says how "
+                            "they are\n"
+                            "          written"));
+}
+
 TEST(EventText, StopsAndNewControllers) {
     Story story;
     Telling telling;
