@@ -21,6 +21,10 @@ plan::ClipStatistics cached_clips(protocol::CacheIndex const& index,
             double const clips = shard.share * static_cast<double>(shard.clips);
             row.clips += clips;
             shapes[{shard.height, shard.width}] += clips;
+            if (shard.clips > 0 && shard.height * shard.width > row.height_max * row.width_max) {
+                row.height_max = shard.height;
+                row.width_max = shard.width;
+            }
         }
         double most = 0;
         for (auto const& [shape, clips] : shapes) {

@@ -8,7 +8,8 @@
 
 namespace osora::cli {
 
-/// Clips by bucket of the run file, each with its most common shape; decodes nothing.
+/// Clips by bucket of the run file, each with its most common shape and its largest; decodes
+/// nothing.
 [[nodiscard]] plan::ClipStatistics cached_clips(protocol::CacheIndex const& index,
                                                 plan::RunConfig const& config);
 

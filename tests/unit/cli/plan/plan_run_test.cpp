@@ -1,5 +1,6 @@
 #include "cli/plan/plan_run.hpp"
 
+#include "cli/plan/cached_clips.hpp"
 #include "cli/plan/plan_calibration.hpp"
 #include "protocol/cache_index.hpp"
 #include "protocol/json.hpp"
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <tuple>
 
 namespace osora::cli {
 namespace {
@@ -167,6 +169,28 @@ TEST_F(CachedRun, RefusesAKeepProbThatIsNotTheCaches) {
         run.error().message,
         HasSubstr("data.latents: bucket 48 x 4: clips of the cache have a share of 1 in it, "
                   "which keep_prob = 0.5 gives to none"));
+}
+
+// Memory must be there for the largest, times and batches are those of the most common.
+TEST(CachedClips, HaveTheirMostCommonAndTheirLargestShape) {
+    protocol::CacheIndex index;
+    for (auto const& [height, width, clips] :
+         {std::tuple(32, 80, 5), std::tuple(56, 48, 1), std::tuple(80, 80, 0)}) {
+        protocol::LatentShard shard;
+        shard.resolution = "48";
+        shard.num_frames = 4;
+        shard.height = height;
+        shard.width = width;
+        shard.clips = clips;
+        index.latent_shards.push_back(shard);
+    }
+    auto const found = cached_clips(index, resolved().config);
+    ASSERT_EQ(found.buckets.size(), 1u);
+    EXPECT_EQ(found.buckets[0].clips, 6);
+    EXPECT_EQ(found.buckets[0].height, 32);
+    EXPECT_EQ(found.buckets[0].width, 80);
+    EXPECT_EQ(found.buckets[0].height_max, 56);
+    EXPECT_EQ(found.buckets[0].width_max, 48);
 }
 
 /// A machine with one GPU, and an installation whose osorad reports 140 GiB of it.
