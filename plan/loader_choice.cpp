@@ -133,7 +133,7 @@ std::int64_t evaluation_bytes(PlanContext const& context,
     if (context.config.data.eval_manifest.empty() || context.latents) return 0;
     std::int64_t slot_bytes = 0;
     for (std::size_t i = 0; i < micro_batch_sizes.size(); ++i)
-        slot_bytes = std::max(slot_bytes, batch_bytes(context.keys[i], micro_batch_sizes[i]));
+        slot_bytes = std::max(slot_bytes, batch_bytes(context.peak_keys[i], micro_batch_sizes[i]));
     return evaluation_loader_bytes(slot_bytes, context.clip_pixels_max);
 }
 

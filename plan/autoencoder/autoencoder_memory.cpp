@@ -146,7 +146,7 @@ RankMemory autoencoder_memory(PlanContext const& context, std::size_t bucket, st
                               Pieces const& pieces) {
     constexpr std::int64_t kFloat = 4;
     MemoryConstants const constants;
-    BucketKey const& key = context.keys[bucket];
+    BucketKey const& key = context.peak_keys[bucket];
     VaeClip const clip{samples, key.num_frames, key.height, key.width};
     Counts const counts = parameters_of(context);
     RankMemory memory;

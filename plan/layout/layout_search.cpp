@@ -140,7 +140,7 @@ LoaderSizes smallest_loader(PlanContext const& context, std::vector<std::int64_t
     for (std::size_t i = 0; i < globals.size(); ++i) {
         std::int64_t const samples = globals[i] / context.dp_size();
         std::int64_t const bytes = context.latents ? samples * latent_bytes(context, i)
-                                                   : batch_bytes(context.keys[i], samples);
+                                                   : batch_bytes(context.peak_keys[i], samples);
         sizes.slot_bytes = std::max(sizes.slot_bytes, bytes);
     }
     return sizes;

@@ -37,6 +37,23 @@ TEST(Planner, LoaderStaysInItsBudget) {
     EXPECT_THAT(loader_error(r), HasSubstr("the host memory limit is 154 MiB"));
 }
 
+// A batch has clips of one shape: most are 48 x 48, some 64 x 48.
+TEST(Planner, LoaderHasRoomForTheLargestShape) {
+    PlanRequest r = request(1);
+    r.config.bucket = {{"48", 4, 1.0, {}}};
+    r.config.batch.global_batch_size = 64;
+    r.config.data.num_workers = 0;
+    BucketClips clips{.clips = 100, .height = 48, .width = 48};
+    r.clips = ClipStatistics{.buckets = {clips}, .clip_pixels_max = 4096};
+    auto const common = 2 * batch_bytes({48, 48, 4}, 64) + decoder_bytes(4096);
+    r.config.data.host_memory_gib = static_cast<double>(common + 4096) / (1 << 30);
+    EXPECT_EQ(plan_of(r).chosen.num_workers, 0);
+    clips.height_max = 64;
+    clips.width_max = 48;
+    r.clips = ClipStatistics{.buckets = {clips}, .clip_pixels_max = 4096};
+    EXPECT_THAT(loader_error(r), HasSubstr("2 batches of 2.25 MiB"));  // 64 x 4 x 64 x 48 x 3
+}
+
 TEST(Planner, SaysThatSizesOfClipsAreAssumed) {
     PlanRequest r = request(1);
     EXPECT_THAT(plan_of(r).reasons, Contains(HasSubstr("640 x 360 assumed: osora data index")));

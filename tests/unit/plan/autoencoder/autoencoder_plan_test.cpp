@@ -45,6 +45,27 @@ TEST(AutoencoderPlan, BatchOneFitsInPieces) {
     EXPECT_EQ(cut.predicted.step_time_s, 0);
 }
 
+// Most clips are 256 x 256, some 288 x 256: these must fit, too.
+TEST(AutoencoderPlan, MemoryIsThatOfTheLargestShape) {
+    auto const bytes_with = [](BucketClips const& clips) {
+        auto r = vae_request("train_vae", 80);
+        r.clips = ClipStatistics{.buckets = {clips}, .clip_pixels_max = 0};
+        return autoencoder_memory(plan_context(r).value(), 0, 1, {}).total_bytes();
+    };
+    auto const bytes_of = [&](int height) {
+        return bytes_with({.clips = 1,
+                           .height = height,
+                           .width = 256,
+                           .height_max = height,
+                           .width_max = 256});
+    };
+    auto const largest = bytes_of(288);
+    EXPECT_GT(largest, bytes_of(256));
+    BucketClips const mixed{
+        .clips = 9, .height = 256, .width = 256, .height_max = 288, .width_max = 256};
+    EXPECT_EQ(bytes_with(mixed), largest);
+}
+
 TEST(AutoencoderPlan, SmallerPiecesNeverTakeMore) {
     auto const r = vae_request("train_vae", 80);
     auto const context = plan_context(r);
