@@ -96,9 +96,9 @@ public:
     ~Loader();  // cancels and joins; batches still in use stay valid
 
     /// The batch of `step`; steps must be consecutive from start_step. Errors: corrupt (a sample
-    /// has no decodable clip, or too many clips are bad), cancelled, busy (the caller uses every
-    /// slot), invalid_input (not the next step). After an error other than busy the loader is
-    /// finished.
+    /// has no decodable clip, or too many clips are bad), out_of_memory and io (decoding threw an
+    /// exception), cancelled, busy (the caller uses every slot), invalid_input (not the next step).
+    /// After an error other than busy the loader is finished.
     [[nodiscard]] Result<Batch> next(std::uint64_t step);
 
     /// Ends a blocked next() and all decoding soon; callable from any thread.

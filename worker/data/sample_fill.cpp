@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
+#include <new>
 
 namespace osora::worker {
 
@@ -39,6 +41,14 @@ public:
         filled_.sample.missing = !source_.replace_bad;
         if (!source_.replace_bad) return std::move(filled_);
         return none_of(attempt);
+    }
+
+    /// What an exception means for the sample, with the clip in work.
+    [[nodiscard]] Error thrown(std::exception const& error) const {
+        bool const lacks_memory = dynamic_cast<std::bad_alloc const*>(&error) != nullptr;
+        return {lacks_memory ? Errc::out_of_memory : Errc::io,
+                fmt::format("loader: {}: {}", clip_at(filled_.sample.clip).path,
+                            lacks_memory ? "malloc has no memory" : error.what())};
     }
 
 private:
@@ -197,7 +207,12 @@ std::int64_t window_start_frame(plan::SampleRef const& ref, int frames, std::uin
 Result<FilledSample> fill_sample(SampleSource const& source, plan::SampleRef const& ref,
                                  ClipDecoder& decoder, std::span<std::uint8_t> out) {
     OSORA_CHECK(source.lengths != nullptr);
-    return SampleFill(source, ref, decoder).run(out);
+    SampleFill fill(source, ref, decoder);
+    try {
+        return fill.run(out);
+    } catch (std::exception const& error) {  // it would end the process from a decoding thread
+        return fill.thrown(error);
+    }
 }
 
 }  // namespace osora::worker
