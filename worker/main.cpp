@@ -9,6 +9,8 @@
 #include "protocol/json.hpp"
 #include "worker/cases/merge_command.hpp"
 #include "worker/cases/model_command.hpp"
+#include "worker/data/clip_in_hand.hpp"
+#include "worker/data/crashed_clips.hpp"
 #include "worker/data/frames/decoder.hpp"
 #include "worker/jobs/agent_link.hpp"
 #include "worker/jobs/calibrate/calibrate.hpp"
@@ -116,6 +118,8 @@ int run_job(std::string const& path, AgentLink& agent, RankEnvironment const& se
     // The agent knows the name, too (daemon/agent/stacks.hpp).
     write_stacks_to(std::filesystem::path(job->run_dir) / "stacks" / std::to_string(self.attempt) /
                     fmt::format("{}.own", self.rank));
+    // Beside what flight signals do about SIGABRT.
+    note_crashes_in(crash_file_of(job->run_dir, self.attempt, self.rank));
     CountedAllocator::install();  // before the first tensor
     auto const outcome = run(*job, self, agent);
     if (outcome.has_error()) return fail(agent, outcome.error());

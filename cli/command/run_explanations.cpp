@@ -86,8 +86,11 @@ constexpr std::array kRunErrors{
         .meaning =
             "A worker ended by a signal that a program raises itself, such as a segmentation "
             "fault.",
-        .causes = "a defect of the program, of a library or a driver\n"
-                  "damaged memory",
+        .causes =
+            "a defect of the program, of a library or a driver\n"
+            "a clip on which FFmpeg crashes: the log of the rank names it, and later attempts "
+            "leave it out\n"
+            "damaged memory",
         .next = "osora logs RUN\n"
                 "osora doctor --run RUN\n"
                 "run it again: a crash at another step hints at hardware",

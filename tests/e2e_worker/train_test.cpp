@@ -265,6 +265,28 @@ TEST_F(Train, AClipThatIsGoneDoesNotForbidToResume) {
     EXPECT_EQ(run(job(1, 12), 1)[0].steps("loss"), resumed.steps("loss"));
 }
 
+// Only rank 1 sees the note of a crash, as on a slow network file system: all leave the clip out.
+TEST_F(Train, AClipThatCrashedARankIsLeftOutByAllRanks) {
+    auto const other = folder_ / "other dir";
+    fs::create_directories(other / "crashed-clips");
+    std::ofstream(other / "crashed-clips" / "0-1", std::ios::binary)
+        << "11 f " << (folder_ / "clip 1.mp4").string() << '\0';
+    auto both = job(2, 4);
+    both.config.data.bad_samples_max = 1;
+    job_of_rank_ = [&](int rank) {
+        auto own = both;
+        if (rank == 1) own.run_dir = other.string();
+        return own;
+    };
+    auto const ranks = run(both, 2);
+    for (auto const& rank : ranks) ASSERT_EQ(rank.exit_code, 0);
+    std::string said;
+    for (auto const& notice : ranks[0].of("notice"))
+        said += std::string(notice.at("detail").as_string()) + "\n";
+    EXPECT_THAT(said, testing::HasSubstr("clips.csv:3: "));
+    EXPECT_THAT(said, testing::HasSubstr("clip 1.mp4: FFmpeg crashed on it"));
+}
+
 TEST_F(Train, RanksThatReadOtherClipsAreNamed) {
     std::ofstream(folder_ / "other.csv") << "path,text\n\"clip 0.mp4\",\n\"clip 1.mp4\",x\n";
     job_of_rank_ = [this](int rank) {

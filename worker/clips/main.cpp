@@ -12,6 +12,7 @@
 #include "worker/clips/isolate/read.hpp"
 #include "worker/clips/look/look.hpp"
 #include "worker/clips/score.hpp"
+#include "worker/data/clip_in_hand.hpp"
 #include "worker/data/frames/decoder.hpp"
 
 #include <fmt/format.h>
@@ -98,6 +99,9 @@ int run(std::vector<std::string> const& arguments) {
         return 0;
     }
     silence_ffmpeg();  // problems of clips are in the answer
+    // They read clips themselves; children are there to crash, and who gave them clips says so.
+    bool const reads = !arguments.empty() && (arguments[0] == "bench" || arguments[0] == "look");
+    if (reads) note_crashes_in({});
     if (arguments.size() == 2 && arguments[0] == "bench") return answer(arguments[1], bench_clips);
     if (arguments.size() == 2 && arguments[0] == "check") return answer(arguments[1], check_apart);
     if (arguments.size() == 2 && arguments[0] == "index") return answer(arguments[1], index_apart);

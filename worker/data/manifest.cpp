@@ -114,8 +114,9 @@ private:
 /// Listed sizes against the files.
 class ListedSizes {
 public:
-    ListedSizes(Manifest& manifest, Remembered& remembered, ClipDecoder& decoder)
-        : manifest_(manifest), remembered_(remembered), decoder_(decoder) {}
+    ListedSizes(Manifest& manifest, Remembered& remembered, CrashedClips const& crashed,
+                ClipDecoder& decoder)
+        : manifest_(manifest), remembered_(remembered), crashed_(crashed), decoder_(decoder) {}
 
     void check() {
         for (Clip& clip : manifest_.clips) recall(clip);
@@ -145,7 +146,7 @@ private:
     }
 
     void look(Clip& clip) {
-        if (clip.gone) return;
+        if (clip.gone || crashed_.headers_crash(clip.path)) return;
         auto const file = decoder_.probe_sizes(clip.path);
         if (file) settle(clip, *file);  // otherwise decoding reports the problem
     }
@@ -161,6 +162,7 @@ private:
 
     Manifest& manifest_;
     Remembered& remembered_;
+    CrashedClips const& crashed_;
     ClipDecoder& decoder_;
 };
 
@@ -182,13 +184,19 @@ Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path cons
     OSORA_TRY_VOID(plan::read_list_rows(csv, base, options.columns, [&](plan::ListRow row) {
         ListedClip listed = listed_clip(std::move(row));
         if (listed.fault.empty()) {
-            auto const filled = fill_gaps(decoder, listed.clip);
+            bool const crashed = options.crashed.contains(listed.clip.path);
+            auto const filled = options.crashed.headers_crash(listed.clip.path)
+                                    ? Result<void>(Error{Errc::corrupt, std::string(kCrashedText)})
+                                    : fill_gaps(decoder, listed.clip);
             if (filled.has_error()) listed.fault = filled.error().message;
+            if (crashed && listed.fault.empty()) listed.fault = kCrashedText;
             bool const gone = filled.has_error() && filled.error().code == Errc::not_found;
-            if (gone && options.keep_gone) remembered.fill(listed.clip);
-            if (gone && options.keep_gone && says_all(listed.clip)) {
+            bool const stays = crashed || (gone && options.keep_gone);
+            if (stays) remembered.fill(listed.clip);
+            if (stays && (filled.has_value() || says_all(listed.clip))) {
                 manifest.clips.push_back(listed.clip);
-                manifest.clips.back().gone = true;
+                manifest.clips.back().gone = gone;
+                manifest.clips.back().crashed = crashed;
             }
         }
         if (listed.fault.empty()) {
@@ -197,8 +205,9 @@ Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path cons
             manifest.skipped.push_back({listed.clip.line, listed.clip.path, listed.fault});
         }
     }));
-    if (std::ranges::all_of(manifest.clips, &Clip::gone)) return nothing_usable(manifest);
-    if (options.check_sizes) ListedSizes(manifest, remembered, decoder).check();
+    auto const unusable = [](Clip const& clip) { return clip.gone || clip.crashed; };
+    if (std::ranges::all_of(manifest.clips, unusable)) return nothing_usable(manifest);
+    if (options.check_sizes) ListedSizes(manifest, remembered, options.crashed, decoder).check();
     manifest.fingerprint = fingerprint_of(manifest.clips);
     return manifest;
 }

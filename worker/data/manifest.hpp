@@ -4,6 +4,7 @@
 
 #include "base/result.hpp"
 #include "plan/buckets/clip_columns.hpp"
+#include "worker/data/crashed_clips.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -20,10 +21,11 @@ struct Clip {
     int num_frames = 0;  // 1: an image
     int height = 0;      // pixels, as a player shows it
     int width = 0;
-    double fps = 0.0;     // 0: unknown, or an image
-    int line = 0;         // of the manifest, 1-based
-    bool probed = false;  // some of its numbers were read from its file
-    bool gone = false;    // its file is missing; only with ManifestOptions::keep_gone
+    double fps = 0.0;      // 0: unknown, or an image
+    int line = 0;          // of the manifest, 1-based
+    bool probed = false;   // some of its numbers were read from its file
+    bool gone = false;     // its file is missing; only with ManifestOptions::keep_gone
+    bool crashed = false;  // of ManifestOptions::crashed: it must not be decoded
 };
 
 struct SkippedRow {
@@ -57,6 +59,8 @@ struct ManifestOptions {
     bool check_sizes = false;
     /// Written by remember_clips(), for rows of such clips without all figures; optional.
     std::filesystem::path remembered = {};
+    /// Stay in `clips` as well, and are also reported in `skipped`.
+    CrashedClips crashed = {};
 };
 
 /// Columns path,text,num_frames,height,width,aspect_ratio,resolution,fps in any order, `path`

@@ -79,8 +79,7 @@ private:
         if (!filled_.bad.empty() && filled_.bad.back().replacement.empty())
             filled_.bad.back().replacement = clip.path;
         filled_.sample.clip = index;
-        auto const decoded = clip.gone ? Result<void>(Error{Errc::not_found, "no such file"})
-                                       : decode(index, clip, out);
+        auto const decoded = decoded_unless_known(index, clip, out);
         if (decoded.has_error() && decoded.error().code == Errc::cancelled) return decoded.error();
         bool const fits = decoded && is_as_listed(clip);
         if (fits) measure(index, clip);
@@ -96,6 +95,13 @@ private:
         }
         if (index == ref_.clip && !fits) any_bucket_ = filled_.bad.back().listed_wrong;
         return fits;
+    }
+
+    Result<void> decoded_unless_known(std::uint32_t index, Clip const& clip,
+                                      std::span<std::uint8_t> out) {
+        if (clip.crashed) return Error{Errc::corrupt, std::string(kCrashedText)};
+        if (clip.gone) return Error{Errc::not_found, "no such file"};
+        return decode(index, clip, out);
     }
 
     /// What players show of the decoded picture against the row; what differs is noted.

@@ -31,7 +31,8 @@ public:
     /// out_of_memory if the rest is too little for a loader of one clip a step.
     [[nodiscard]] static Result<std::unique_ptr<Evaluation>> open(plan::WorkerJob const& job,
                                                                   TrainRanks ranks,
-                                                                  std::int64_t held_bytes);
+                                                                  std::int64_t held_bytes,
+                                                                  CrashedClips const& crashed);
 
     /// All ranks call it after the same step; each evaluates a share of the samples. Evaluates the
     /// live weights, like the training loss. Calls `progress` before each micro-batch.

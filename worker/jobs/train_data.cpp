@@ -120,7 +120,7 @@ Result<void> check_keep_probs(plan::WorkerJob const& job, plan::ModelShape const
 
 /// The manifest, or the cache in its place.
 Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shape,
-                        TrainData& data) {
+                        CrashedClips const& crashed, TrainData& data) {
     if (!job.config.data.latents.empty()) {
         OSORA_TRY(data.latents,
                   open_cache_folder(resolve(job, job.config.data.latents), "data.latents"));
@@ -133,7 +133,8 @@ Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shap
         read_manifest(resolve(job, job.config.data.manifest), {.columns = job.config.data.columns,
                                                                .keep_gone = true,
                                                                .check_sizes = true,
-                                                               .remembered = clips_read_path(job)});
+                                                               .remembered = clips_read_path(job),
+                                                               .crashed = crashed});
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
     data.manifest = std::move(*manifest);
     return {};
@@ -141,7 +142,8 @@ Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shap
 
 }  // namespace
 
-Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
+Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job,
+                                                   CrashedClips const& crashed) {
     auto const& plans = job.plan.chosen.buckets;
     if (plans.size() != job.config.bucket.size()) {
         return Error{Errc::invalid_input, fmt::format("the plan has {} buckets, the run file {}",
@@ -150,7 +152,7 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job) {
     OSORA_TRY(auto const shape, plan::sample_shape(job.config));
     auto data = std::make_unique<TrainData>();
     data->text_tokens = shape.text_tokens;
-    OSORA_TRY_VOID(open_clips(job, shape, *data));
+    OSORA_TRY_VOID(open_clips(job, shape, crashed, *data));
     if (!job.config.text.embeddings.empty()) {
         OSORA_TRY(data->text,
                   open_cache_folder(resolve(job, job.config.text.embeddings), "text.embeddings"));

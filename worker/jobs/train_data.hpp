@@ -30,10 +30,11 @@ struct TrainData {
     std::vector<double> keep_probs;  // except these, of the run file's buckets; a cache has its own
 };
 
-/// Reads the manifest or the cache and makes the schedule. Errors: not_found / invalid_input with
-/// the path; invalid_input if no clip fits any bucket, a cache does not match the model, or a
-/// caption is not cached.
-[[nodiscard]] Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job);
+/// Reads the manifest or the cache and makes the schedule; `crashed` clips of the manifest are
+/// never decoded. Errors: not_found / invalid_input with the path; invalid_input if no clip fits
+/// any bucket, a cache does not match the model, or a caption is not cached.
+[[nodiscard]] Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job,
+                                                                 CrashedClips const& crashed = {});
 
 /// Threads and memory of a rank's loader, as planned.
 [[nodiscard]] LoaderOptions loader_options(plan::WorkerJob const& job);

@@ -32,14 +32,15 @@ namespace {
 /// trained on.
 class StageData {
 public:
-    StageData(plan::WorkerJob const& job, RankEnvironment const& self) : job_(job), self_(self) {}
+    StageData(plan::WorkerJob const& job, RankEnvironment const& self, CrashedClips crashed)
+        : job_(job), self_(self), crashed_(std::move(crashed)) {}
 
     /// Errors are those of open_train_data(), and of captions that are not cached.
     [[nodiscard]] Result<void> open(std::size_t index) {
         if (data_ && index_ == index) return {};
         data_.reset();
         staged_ = plan::job_of_stage(job_, index);
-        OSORA_TRY(auto opened, open_train_data(staged_));
+        OSORA_TRY(auto opened, open_train_data(staged_, crashed_));
         if (self_.rank == 0) {
             OSORA_TRY_VOID(check_captions(*opened));
             auto const file = clips_read_path(staged_);
@@ -51,10 +52,12 @@ public:
     }
     [[nodiscard]] plan::WorkerJob const& job() const { return staged_; }
     [[nodiscard]] TrainData const& data() const { return *data_; }
+    [[nodiscard]] CrashedClips const& crashed() const { return crashed_; }
 
 private:
     plan::WorkerJob const& job_;
     RankEnvironment const& self_;
+    CrashedClips const crashed_;
     std::size_t index_ = 0;
     plan::WorkerJob staged_;
     std::unique_ptr<TrainData> data_;
@@ -145,7 +148,8 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
                             .start = static_cast<std::uint64_t>(stage.steps.first),
                             .stop = static_cast<std::uint64_t>(stage.steps.last)};
     OSORA_TRY(auto const source, make_step_source(data, staged, steps));
-    OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks, source->host_bytes()));
+    OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks, source->host_bytes(),
+                                                      opened.crashed()));
     OSORA_TRY(auto const tuner,
               PassTuner::open({staged, parts.ranks.all, parts.self.rank, parts.device, parts.agent,
                                std::filesystem::path(staged.run_dir) / "passes" /
@@ -227,7 +231,8 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     OSORA_TRY_VOID(choose_trainable(objective->parameters(), job.config.optim,
                                     static_cast<std::uint64_t>(job.config.train.seed)));
     Trainer trainer(job, std::move(objective), ranks, device);
-    StageData opened(job, self);
+    OSORA_TRY(auto crashed, agree_on_crashed(group, read_crashed_clips(job.run_dir)));
+    StageData opened(job, self, std::move(crashed));
     auto const data_of = [&](int step) -> Result<TrainData const*> {
         OSORA_TRY_VOID(opened.open(plan::stage_at(job, step).index));
         return &opened.data();

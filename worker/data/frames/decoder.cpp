@@ -2,6 +2,7 @@
 #include "worker/data/frames/decoder.hpp"
 
 #include "base/check.hpp"
+#include "worker/data/clip_in_hand.hpp"
 #include "worker/data/frames/frame_display.hpp"
 #include "worker/data/frames/frame_reader.hpp"
 #include "worker/data/frames/scaler.hpp"
@@ -24,19 +25,23 @@ ClipDecoder::ClipDecoder(DecodeLimits limits)
 ClipDecoder::~ClipDecoder() = default;
 
 Result<ClipFacts> ClipDecoder::probe(std::string const& path) {
+    ClipInHand const in_hand(path, ClipPart::headers);
     return probe_clip(path, limits_);
 }
 
 Result<ClipSurvey> ClipDecoder::survey(std::string const& path) {
+    ClipInHand const in_hand(path, ClipPart::headers);
     return survey_clip(path, limits_);
 }
 
 Result<PictureSizes> ClipDecoder::probe_sizes(std::string const& path) {
+    ClipInHand const in_hand(path, ClipPart::headers);
     return osora::worker::probe_sizes(path, limits_);
 }
 
 Result<void> ClipDecoder::decode(std::string const& path, FrameWindow const& window, FrameSize size,
                                  std::span<std::uint8_t> out) {
+    ClipInHand const in_hand(path, ClipPart::frames);
     std::size_t const frame_bytes = static_cast<std::size_t>(size.height) * size.width * 3;
     OSORA_CHECK_EQ(out.size(), frame_bytes * static_cast<std::size_t>(window.num_frames));
     counts_ = {};
@@ -51,6 +56,7 @@ Result<void> ClipDecoder::decode(std::string const& path, FrameWindow const& win
 }
 
 Result<void> ClipDecoder::verify(std::string const& path, FrameWindow const& window) {
+    ClipInHand const in_hand(path, ClipPart::frames);
     counts_ = {};
     return read_frames(path, window, limits_, counts_,
                        [](int, AVFrame&) { return Result<void>(); });

@@ -165,7 +165,8 @@ Result<TrainOutcome> run_encode_job(plan::WorkerJob const& job, RankEnvironment 
     OSORA_TRY(Device const device, Device::choose(cuda_module_path(), self.local_rank));
     OSORA_TRY(auto const group, join_ranks(self, device, waiting_of(job)));
     OSORA_TRY(auto encoders, open_encoders(job, device));
-    OSORA_TRY(auto const plan, make_encode_plan(job, encoders));
+    OSORA_TRY(auto const crashed, agree_on_crashed(group, read_crashed_clips(job.run_dir)));
+    OSORA_TRY(auto const plan, make_encode_plan(job, encoders, crashed));
     auto const settings = static_cast<std::uint64_t>(protocol::caption_hash(plan.settings));
     OSORA_TRY_VOID(check_same_data(group, summary_of(plan.manifest, settings)));
     OSORA_TRY_VOID(make_folders(plan));

@@ -47,9 +47,11 @@ struct Encoders {
     Notices notices;                      // of their weights
 };
 
-/// Errors: those of the manifest; invalid_input when no clip fits a bucket.
+/// `crashed` clips are not decoded. Errors: those of the manifest; invalid_input when no clip fits
+/// a bucket.
 [[nodiscard]] Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job,
-                                                  Encoders const& encoders);
+                                                  Encoders const& encoders,
+                                                  CrashedClips const& crashed);
 
 /// The index of the shards, which must all be complete: errors name the incomplete one.
 [[nodiscard]] Result<protocol::CacheIndex> index_of(plan::WorkerJob const& job,

@@ -1,8 +1,16 @@
-// What must not end a rank without a name: exceptions of a decoding thread.
+// What must not end a rank without a name: exceptions and crashes of a decoding thread.
 #include "tests/unit/worker/data/loader_fixture.hpp"
+#include "worker/data/clip_in_hand.hpp"
+#include "worker/data/crashed_clips.hpp"
 #include "worker/data/sample_fill.hpp"
 
+#include <sys/mman.h>
+
 #include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+#include <thread>
 
 namespace osora::worker {
 namespace {
@@ -31,6 +39,58 @@ TEST_F(LoaderTest, AnExceptionWhileDecodingIsAnErrorThatNamesTheClip) {
               "loader: " + manifest_.clips[2].path + ": malloc has no memory");
 }
 #endif
+
+/// A picture is written to memory that must not be written to: a real crash inside decode().
+TEST_F(LoaderTest, ACrashWhileDecodingLeavesANoteWithTheClip) {
+    std::string const& path = manifest_.clips[2].path;
+    auto const run_dir = folder_.path() / "run";
+    std::filesystem::create_directories(run_dir);
+    constexpr FrameSize kSize{.height = 64, .width = 96};
+    constexpr std::size_t kBytes = std::size_t{3} * kSize.height * kSize.width;
+    auto const crash = [&] {
+        void* const locked = ::mmap(nullptr, kBytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        note_crashes_in(crash_file_of(run_dir, 3, 1));
+        std::thread([&] {
+            ClipDecoder decoder;
+            auto const decoded =
+                decoder.decode(path, {}, kSize, {static_cast<std::uint8_t*>(locked), kBytes});
+            static_cast<void>(decoded);
+        }).join();
+    };
+    auto const failed = [](int status) { return status != 0; };  // sanitizers end it by an exit
+    EXPECT_EXIT(crash(), failed, "signal 11 while FFmpeg had this clip in hand: .*v2.mp4");
+    CrashedClips const found = read_crashed_clips(run_dir);
+    EXPECT_TRUE(found.contains(path));
+    EXPECT_FALSE(found.headers_crash(path));
+    EXPECT_FALSE(found.contains(manifest_.clips[1].path));
+    EXPECT_TRUE(std::filesystem::exists(run_dir / "crashed-clips" / "3-1"));
+}
+
+/// Without a clip in hand it is no clip's fault.
+TEST_F(LoaderTest, ACrashOfAnotherThreadBlamesNoClip) {
+    auto const run_dir = folder_.path() / "run";
+    std::filesystem::create_directories(run_dir);
+    auto const crash = [&] {
+        note_crashes_in(crash_file_of(run_dir, 0, 0));
+        { ClipInHand const before(manifest_.clips[0].path, ClipPart::frames); }
+        ClipInHand const here(manifest_.clips[1].path, ClipPart::frames);
+        std::thread([] { std::abort(); }).join();
+    };
+    auto const failed = [](int status) { return status != 0; };
+    EXPECT_EXIT(crash(), failed, "");
+    EXPECT_TRUE(read_crashed_clips(run_dir).empty());
+}
+
+TEST_F(LoaderTest, AClipThatCrashedIsReplacedAsADamagedOne) {
+    LoaderOptions tolerant = options(2);
+    tolerant.bad_share_max = 1.0;
+    manifest_.clips[2].crashed = true;
+    auto const crashed = run(tolerant, 0, 16);
+    manifest_.clips[2].crashed = false;
+    EXPECT_FALSE(run(tolerant, 0, 16) == crashed);
+    write_all(manifest_.clips[2].path, "damaged");
+    EXPECT_TRUE(run(tolerant, 0, 16) == crashed);
+}
 
 }  // namespace
 }  // namespace osora::worker

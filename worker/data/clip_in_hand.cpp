@@ -1,0 +1,112 @@
+// The handler gets no arguments from osora: the clip is a thread's own, and the names of the file
+// and its folder are in static buffers, written before the handler is installed.
+#include "worker/data/clip_in_hand.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstring>
+#include <string_view>
+
+namespace osora::worker {
+namespace {
+
+constexpr std::array kCrashSignals{SIGSEGV, SIGABRT, SIGBUS, SIGFPE};
+
+struct InHand {
+    char const* path = nullptr;
+    ClipPart part = ClipPart::headers;
+};
+
+InHand& clip_of_thread() {
+    thread_local InHand clip;
+    return clip;
+}
+
+struct CrashFile {
+    std::array<char, 4096> path{};  // "": none
+    std::array<char, 4096> folder{};
+    std::array<struct sigaction, kCrashSignals.size()> before{};
+};
+
+CrashFile& crash_file() {
+    static CrashFile file;
+    return file;
+}
+
+void put(int fd, std::string_view text) {
+    while (!text.empty()) {
+        ssize_t const written = ::write(fd, text.data(), text.size());
+        if (written <= 0) return;
+        text.remove_prefix(static_cast<std::size_t>(written));
+    }
+}
+
+void note_crash(int signal, InHand const& clip) {
+    std::array<char, 16> number{};
+    auto const end = std::to_chars(number.data(), number.data() + number.size(), signal).ptr;
+    std::string_view const digits(number.data(), static_cast<std::size_t>(end - number.data()));
+    put(STDERR_FILENO, "osora: signal ");
+    put(STDERR_FILENO, digits);
+    put(STDERR_FILENO, " while FFmpeg had this clip in hand: ");
+    put(STDERR_FILENO, clip.path);
+    put(STDERR_FILENO, "\n");
+    CrashFile const& file = crash_file();
+    if (file.path[0] == '\0') return;
+    ::mkdir(file.folder.data(), 0700);
+    int const fd =
+        ::open(file.path.data(),
+               O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+    if (fd < 0) return;
+    char const part[] = {' ', static_cast<char>(clip.part), ' '};
+    put(fd, digits);
+    put(fd, {part, sizeof part});
+    put(fd, {clip.path, std::strlen(clip.path) + 1});  // with the NUL
+    ::fsync(fd);
+    ::close(fd);
+}
+
+void on_crash(int signal, siginfo_t* info, void*) {
+    int const saved = errno;
+    InHand const clip = clip_of_thread();
+    bool const by_kernel = info->si_code > 0;
+    bool const own = by_kernel || info->si_pid == ::getpid();  // not a signal from outside
+    if (clip.path != nullptr && own) note_crash(signal, clip);
+    for (std::size_t i = 0; i < kCrashSignals.size(); ++i)
+        if (kCrashSignals[i] == signal) ::sigaction(signal, &crash_file().before[i], nullptr);
+    // A fault comes again when the handler returns, with the same stack.
+    if (!by_kernel) ::raise(signal);
+    errno = saved;
+}
+
+}  // namespace
+
+ClipInHand::ClipInHand(std::string const& path, ClipPart part)
+    : path_before_(clip_of_thread().path), part_before_(clip_of_thread().part) {
+    clip_of_thread() = {.path = path.c_str(), .part = part};
+}
+
+ClipInHand::~ClipInHand() {
+    clip_of_thread() = {.path = path_before_, .part = part_before_};
+}
+
+void note_crashes_in(std::filesystem::path const& file) {
+    CrashFile& crash = crash_file();
+    std::string const path = file.string(), folder = file.parent_path().string();
+    if (path.size() < crash.path.size()) {
+        folder.copy(crash.folder.data(), crash.folder.size() - 1);
+        path.copy(crash.path.data(), crash.path.size() - 1);
+    }
+    struct sigaction action {};
+    action.sa_sigaction = on_crash;
+    action.sa_flags = SA_SIGINFO;
+    for (std::size_t i = 0; i < kCrashSignals.size(); ++i)
+        ::sigaction(kCrashSignals[i], &action, &crash.before[i]);
+}
+
+}  // namespace osora::worker
