@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <set>
 #include <thread>
@@ -125,7 +126,8 @@ public:
                    .cancel = &pipeline_->cancelled()};
         if (options.num_workers == 0) inline_decoder_.emplace(limits_);
         for (int i = 0; i < options.num_workers; ++i) {
-            threads_.emplace_back([this] { decode_until_end(); });
+            ClipTimer& timer = timers_.emplace_back();
+            threads_.emplace_back([this, &timer] { decode_until_end(timer); });
         }
     }
     Impl(Impl const&) = delete;
@@ -159,33 +161,49 @@ public:
     }
 
 private:
-    void fill(Pipeline::Task const& task, ClipDecoder& decoder) {
+    void fill(Pipeline::Task const& task, ClipDecoder& decoder, ClipTimer* timer) {
         SampleSource const source{.schedule = schedule_,
                                   .manifest = manifest_,
                                   .frame_stride = options_.frame_stride,
                                   .replace_bad = options_.replace_bad,
                                   .count_frames = options_.count_frames,
-                                  .lengths = &lengths_};
+                                  .lengths = &lengths_,
+                                  .timer = timer};
         pipeline_->complete(task,
                             fill_sample(source, task.batch->refs[task.sample], decoder, task.out));
     }
 
-    void decode_until_end() {
+    void decode_until_end(ClipTimer& timer) {
         ClipDecoder decoder(limits_);
         for (int clips = 1; auto const task = pipeline_->take(); ++clips) {
-            fill(*task, decoder);
+            fill(*task, decoder, &timer);
             if (clips % kClipsBetweenTrims == 0) ::malloc_trim(0);
         }
     }
 
     void decode_inline() {
-        while (auto const task = pipeline_->try_take()) fill(*task, *inline_decoder_);
+        while (auto const task = pipeline_->try_take()) fill(*task, *inline_decoder_, nullptr);
+    }
+
+    /// In the thread that waits: the agent takes a silent rank for one that hangs.
+    void name_slow_clips() {
+        if (!options_.on_slow_clip) return;
+        auto const now = ClipTimer::Time::clock::now();
+        for (ClipTimer& timer : timers_) {
+            auto const slow = timer.slow(now, options_.slow_clip_s);
+            if (!slow) continue;
+            options_.on_slow_clip(fmt::format(
+                "{} has been in work for {:.0f} s: the file system, or FFmpeg, is slow or hangs; "
+                "it is given up after {:.0f} s if it answers",
+                manifest_.clips[slow->clip].path, slow->seconds, options_.clip_deadline_s));
+        }
     }
 
     /// Waits for the due batch, and turns failed samples and too many bad clips into errors. In the
     /// order of samples, so that every run ends with the same message.
     Result<std::unique_ptr<Batch::State>> take_batch() {
-        OSORA_TRY(auto work, pipeline_->wait_front());
+        std::chrono::duration<double> const every(std::min(1.0, options_.slow_clip_s));
+        OSORA_TRY(auto work, pipeline_->wait_front(every, [this] { name_slow_clips(); }));
         auto state = std::make_unique<Batch::State>(pipeline_, std::move(work));
         for (auto& filled : state->work->filled) {
             if (filled->has_error()) return filled->error();
@@ -237,6 +255,7 @@ private:
     std::string last_bad_;
     std::set<std::string> reported_;  // of clips whose list is wrong
     ClipLengths lengths_;
+    std::deque<ClipTimer> timers_;  // of the threads
     std::vector<std::thread> threads_;
 };
 

@@ -71,7 +71,8 @@ void Pipeline::complete(Task const& task, Result<FilledSample> filled) {
     if (++task.batch->completed == task.batch->refs.size()) ready_.notify_all();
 }
 
-Result<std::unique_ptr<BatchWork>> Pipeline::wait_front() {
+Result<std::unique_ptr<BatchWork>> Pipeline::wait_front(std::chrono::duration<double> every,
+                                                        std::function<void()> const& meanwhile) {
     std::unique_lock lock(mutex_);
     for (;;) {
         if (cancelled_) return Error{Errc::cancelled, "loader: cancelled"};
@@ -84,7 +85,10 @@ Result<std::unique_ptr<BatchWork>> Pipeline::wait_front() {
             ++due_step_;
             return batch;
         }
-        ready_.wait(lock);
+        if (ready_.wait_for(lock, every) == std::cv_status::no_timeout) continue;
+        lock.unlock();
+        meanwhile();
+        lock.lock();
     }
 }
 

@@ -7,9 +7,11 @@
 #include "worker/data/sample_fill.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -53,8 +55,10 @@ public:
     [[nodiscard]] std::optional<Task> try_take();
     void complete(Task const& task, Result<FilledSample> filled);
 
-    /// The batch of the due step, once complete. busy: no slot is free or in progress.
-    [[nodiscard]] Result<std::unique_ptr<BatchWork>> wait_front();
+    /// The batch of the due step, once complete; calls `meanwhile` every `every` until then. busy:
+    /// no slot is free or in progress.
+    [[nodiscard]] Result<std::unique_ptr<BatchWork>> wait_front(
+        std::chrono::duration<double> every, std::function<void()> const& meanwhile);
     void give_back(std::size_t slot);
     void cancel();
 

@@ -35,8 +35,10 @@ public:
         for (; attempt < most && (attempt < own || any_bucket_); ++attempt) {
             std::uint32_t const index = clip_of(attempt, own);
             if (attempt >= own && !is_long_enough(index)) continue;
-            OSORA_TRY(bool const done, take(index, out));
-            if (done) return std::move(filled_);
+            auto const taken = take(index, out);
+            if (source_.timer != nullptr) source_.timer->end();
+            if (taken.has_error()) return taken.error();
+            if (*taken) return std::move(filled_);
         }
         filled_.sample.missing = !source_.replace_bad;
         if (!source_.replace_bad) return std::move(filled_);
@@ -120,12 +122,18 @@ private:
         return fits;
     }
 
+    /// The decoder's next call, which has a deadline of its own, starts now.
+    void begin(std::uint32_t index) {
+        if (source_.timer != nullptr) source_.timer->begin(index, ClipTimer::Time::clock::now());
+    }
+
     void measure(std::uint32_t index, Clip const& clip) {
         LoadedSample& sample = filled_.sample;
         sample.height = decoder_.sizes().shown.height;
         sample.width = decoder_.sizes().shown.width;
         sample.num_frames = source_.lengths->frames(index, clip.num_frames);
         if (!source_.count_frames) return;
+        begin(index);
         auto const facts = decoder_.probe(clip.path);
         if (facts.has_error()) return;  // it was decoded: the row's figure must suffice
         sample.num_frames = facts->num_frames;
@@ -145,6 +153,7 @@ private:
                 start = window_start_frame(ref_, frames, index, window_frames());
             }
             filled_.sample.start_frame = start;
+            begin(index);
             auto const decoded =
                 decoder_.decode(clip.path,
                                 {.start = start,
@@ -152,6 +161,7 @@ private:
                                  .num_frames = bucket_.key.num_frames},
                                 {.height = bucket_.key.height, .width = bucket_.key.width}, out);
             if (decoded || decoded.error().code != Errc::corrupt) return decoded;
+            begin(index);
             auto const facts = decoder_.probe(clip.path);
             if (facts.has_error() || facts->num_frames >= known) return decoded;
             source_.lengths->found(index, facts->num_frames);

@@ -6,6 +6,7 @@
 
 #include "base/result.hpp"
 #include "plan/buckets/schedule.hpp"
+#include "worker/data/clip_timer.hpp"
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/loader.hpp"
 #include "worker/data/manifest.hpp"
@@ -46,6 +47,7 @@ struct SampleSource {
     bool replace_bad = true;
     bool count_frames = false;       // LoadedSample::num_frames comes from the file
     ClipLengths* lengths = nullptr;  // must be given
+    ClipTimer* timer = nullptr;      // of the thread; optional
 };
 
 /// The first frame of the window in a clip of `frames`: uniform over the places where it fits, by

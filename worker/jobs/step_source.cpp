@@ -175,6 +175,7 @@ Result<std::unique_ptr<StepSource>> make_step_source(TrainData const& data,
     options.dp_size = steps.dp_size;
     options.start_step = steps.start;
     options.stop_step = steps.stop;
+    options.on_slow_clip = steps.on_slow_clip;
     OSORA_TRY(auto loader, Loader::start(*data.schedule, data.manifest, options));
     return std::make_unique<ClipSource>(data, std::move(loader));
 }

@@ -7,6 +7,7 @@
 #include "worker/train/trainer.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,7 +37,8 @@ public:
 /// Which of the steps: a run's own, or those of an evaluation.
 struct SourceSteps {
     int rank = 0, dp_size = 1;
-    std::uint64_t start = 0, stop = 0;  // [start, stop)
+    std::uint64_t start = 0, stop = 0;                          // [start, stop)
+    std::function<void(std::string const&)> on_slow_clip = {};  // see LoaderOptions
 };
 
 /// As configured in the job. `data` and `job` must outlive it.

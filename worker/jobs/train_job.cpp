@@ -143,10 +143,15 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
         report_unpadded(data, parts.agent);
     }
     parts.trainer.use(staged.config.optim, stage.rate);
-    SourceSteps const steps{.rank = parts.ranks.dp_rank,
-                            .dp_size = staged.plan.chosen.dp_size,
-                            .start = static_cast<std::uint64_t>(stage.steps.first),
-                            .stop = static_cast<std::uint64_t>(stage.steps.last)};
+    SourceSteps const steps{
+        .rank = parts.ranks.dp_rank,
+        .dp_size = staged.plan.chosen.dp_size,
+        .start = static_cast<std::uint64_t>(stage.steps.first),
+        .stop = static_cast<std::uint64_t>(stage.steps.last),
+        .on_slow_clip = [&agent = parts.agent](std::string const& said) {
+            agent.send(protocol::WorkerNotice{
+                .kind = "clip_slow", .severity = "warning", .step = 0, .detail = said});
+        }};
     OSORA_TRY(auto const source, make_step_source(data, staged, steps));
     OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks, source->host_bytes(),
                                                       opened.crashed()));

@@ -100,11 +100,13 @@ Visits visits_of(EncodePlan const& plan, std::vector<std::size_t> const& open) {
 }
 
 Result<std::unique_ptr<Loader>> loader_of(plan::WorkerJob const& job, EncodePlan const& plan,
-                                          plan::OnePassSchedule const& schedule) {
+                                          plan::OnePassSchedule const& schedule,
+                                          EncodeSteps& steps) {
     LoaderOptions options = loader_options(job);
     options.replace_bad = false;
     options.count_frames = true;
     options.stop_step = schedule.steps();
+    options.on_slow_clip = [&steps](std::string const& said) { steps.notice("clip_slow", said); };
     return Loader::start(schedule, plan.manifest, options);
 }
 
@@ -170,7 +172,7 @@ Result<void> encode_latents(plan::WorkerJob const& job, EncodePlan const& plan,
     auto const seed = static_cast<std::uint64_t>(job.config.train.seed);
     OSORA_TRY(auto const schedule,
               plan::OnePassSchedule::make(plan.set, std::move(visits.steps), seed));
-    OSORA_TRY(auto const loader, loader_of(job, plan, schedule));
+    OSORA_TRY(auto const loader, loader_of(job, plan, schedule, steps));
     std::uint64_t step = 0;
     for (std::size_t i = 0; i < open.size(); ++i) {
         Collected collected(plan);

@@ -1,11 +1,13 @@
 // What must not end a rank without a name: exceptions and crashes of a decoding thread.
 #include "tests/unit/worker/data/loader_fixture.hpp"
 #include "worker/data/clip_in_hand.hpp"
+#include "worker/data/clip_timer.hpp"
 #include "worker/data/crashed_clips.hpp"
 #include "worker/data/sample_fill.hpp"
 
 #include <sys/mman.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -90,6 +92,55 @@ TEST_F(LoaderTest, AClipThatCrashedIsReplacedAsADamagedOne) {
     EXPECT_FALSE(run(tolerant, 0, 16) == crashed);
     write_all(manifest_.clips[2].path, "damaged");
     EXPECT_TRUE(run(tolerant, 0, 16) == crashed);
+}
+
+TEST(ClipTimer, NamesAClipOnceWhenItIsSlow) {
+    using std::chrono::seconds;
+    ClipTimer timer;
+    ClipTimer::Time const start{};
+    EXPECT_FALSE(timer.slow(start + seconds(99), 15));
+    timer.begin(7, start);
+    EXPECT_FALSE(timer.slow(start + seconds(14), 15));
+    auto const slow = timer.slow(start + seconds(16), 15);
+    ASSERT_TRUE(slow);
+    EXPECT_EQ(slow->clip, 7u);
+    EXPECT_DOUBLE_EQ(slow->seconds, 16);
+    EXPECT_FALSE(timer.slow(start + seconds(60), 15));
+    timer.begin(8, start + seconds(60));  // the next one of a chain
+    EXPECT_FALSE(timer.slow(start + seconds(61), 15));
+    EXPECT_EQ(timer.slow(start + seconds(75), 15)->clip, 8u);
+    timer.begin(9, start + seconds(80));
+    timer.end();
+    EXPECT_FALSE(timer.slow(start + seconds(99), 15));
+}
+
+/// 500 frames are in work for far more than a millisecond: next() says so while it waits.
+TEST_F(LoaderTest, AWaitingRankNamesSlowClips) {
+    manifest_.clips.clear();
+    std::string const path = folder_.file("long.mp4");
+    ASSERT_TRUE(make_clip(path, "640x360", 20.0,
+                          {"-c:v", "libx264", "-preset", "ultrafast", "-pix_fmt", "yuv420p"}));
+    add(path, 500);
+    manifest_.clips[0].height = 360;
+    manifest_.clips[0].width = 640;
+    auto const table = *plan::BucketTable::make({{"64", 500}}, {.multiple = 8});
+    auto const plan = *plan::StepSchedule::make(
+        plan::fill_buckets(table, std::vector<plan::ClipShape>{{500, 360, 640}}),
+        std::vector<std::int64_t>{4}, {});
+    LoaderOptions watched = options(1);
+    watched.frame_stride = 1;
+    watched.slow_clip_s = 0.001;
+    std::vector<std::string> said;
+    Loader* loader = nullptr;
+    watched.on_slow_clip = [&](std::string const& line) {
+        said.push_back(line);
+        loader->cancel();
+    };
+    auto const owned = start(plan, watched);
+    loader = owned.get();
+    EXPECT_EQ(owned->next(0).error().code, Errc::cancelled);
+    ASSERT_FALSE(said.empty());
+    EXPECT_TRUE(said[0].starts_with(path + " has been in work for ")) << said[0];
 }
 
 }  // namespace
