@@ -89,17 +89,27 @@ std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_m
     auto reader = ListReader::open(manifest, columns);
     if (reader.has_error()) return {};
     bool const commas = reader->separator() != ',';
+    auto const pixels = [](ClipShape const& shape) {
+        return coded_pixels(shape.height, shape.width);
+    };
     std::vector<ClipShape> shapes;
+    ClipShape largest;
     std::size_t stride = 1;
     for (std::size_t row_number = 0; auto const row = reader->next(); ++row_number) {
+        auto const shape = shape_of(*row, reader->places(), commas);
+        if (shape && pixels(*shape) > pixels(largest)) largest = *shape;
         if (row_number % stride != 0) continue;
-        if (auto const shape = shape_of(*row, reader->places(), commas)) shapes.push_back(*shape);
+        if (shape) shapes.push_back(*shape);
         if (shapes.size() <= rows_max) continue;
         // Drops every other one; from here on half as many are taken.
         for (std::size_t i = 0; 2 * i < shapes.size(); ++i) shapes[i] = shapes[2 * i];
         shapes.resize((shapes.size() + 1) / 2);
         stride *= 2;
     }
+    auto const is_largest = [&](ClipShape const& shape) {
+        return pixels(shape) == pixels(largest);
+    };
+    if (!shapes.empty() && std::ranges::none_of(shapes, is_largest)) shapes.back() = largest;
     return shapes;
 }
 

@@ -40,7 +40,8 @@ struct ClipStatistics {
                                                      std::span<ClipShape const> clips);
 
 /// The rows of a manifest (CSV or JSON lines) that give num_frames, height and width, `rows_max` at
-/// most, evenly spread over the file. Other rows are skipped: the worker reads these files.
+/// most, evenly spread over the file, and always one with the largest picture, which sets the
+/// memory of decoders. Other rows are skipped: the worker reads these files.
 [[nodiscard]] std::vector<ClipShape> clip_shapes(std::string_view manifest, std::size_t rows_max,
                                                  ColumnNames const& columns = {});
 

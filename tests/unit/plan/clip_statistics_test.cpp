@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 
 namespace osora::plan {
@@ -101,6 +102,18 @@ TEST(ClipShapes, AreSpreadOverALongManifest) {
     EXPECT_GE(shapes.size(), 50u);
     for (std::size_t i = 0; i < shapes.size(); ++i) {
         EXPECT_EQ(shapes[i].num_frames, static_cast<int>(16 * i) + 1);
+    }
+}
+
+/// The row with the largest picture decides the memory of decoders, wherever it is.
+TEST(ClipShapes, HaveTheLargestPictureOfALongManifest) {
+    for (int const place : {2, 500, 999, 1000}) {
+        std::string text = "num_frames,height,width,path\n";
+        for (int i = 1; i <= 1000; ++i)
+            text += i == place ? "9,2160,3840,a.mp4\n" : "9,360,640,a.mp4\n";
+        auto const shapes = clip_shapes(text, 100);
+        EXPECT_LE(shapes.size(), 100u);
+        EXPECT_EQ(std::ranges::count(shapes, 3840, &ClipShape::width), 1) << place;
     }
 }
 
