@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <span>
 
 namespace osora::worker {
 namespace {
@@ -21,7 +22,6 @@ constexpr int kScoreSide = 256, kCutSide = 64;  // pixels of the short side
 constexpr int kTextSideMax = 720;               // likewise; smaller pictures keep their size
 constexpr int kTextFramesMax = 4;               // read of a clip
 constexpr int kSideRatioMax = 4;                // longer pictures are cropped
-constexpr int kCutChunk = 256;                  // frames decoded at one time
 constexpr int kSingleStride = 250;              // x264's and x265's largest keyframe distance
 
 /// With the clip's aspect ratio, `side` pixels on the short side.
@@ -86,13 +86,12 @@ public:
 private:
     Result<void> add_cuts(ClipFacts const& facts, std::vector<std::string>& cells) const {
         CutFinder finder;
-        for (int start = 0; start < facts.num_frames; start += kCutChunk) {
-            FrameWindow const window{.start = start,
-                                     .stride = 1,
-                                     .num_frames = std::min(kCutChunk, facts.num_frames - start)};
-            OSORA_TRY(auto const frames, decode(window, score_size(facts, kCutSide)));
-            for (int i = 0; i < frames.frames; ++i) finder.add(frames.frame(i));
-        }
+        FrameWindow const all{.start = 0, .stride = 1, .num_frames = facts.num_frames};
+        auto const add = [&finder](int index, std::span<std::uint8_t const> rgb) {
+            if (index == 0) finder = CutFinder();
+            finder.add(rgb);
+        };
+        OSORA_TRY_VOID(decoder().decode_each(path_, all, score_size(facts, kCutSide), add));
         std::string numbers;
         for (auto const cut : finder.cuts())
             numbers += fmt::format("{}{}", numbers.empty() ? "" : " ", cut);

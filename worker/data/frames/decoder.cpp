@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include <vector>
+
 extern "C" {
 #include <libavutil/log.h>
 }
@@ -51,6 +53,22 @@ Result<void> ClipDecoder::decode(std::string const& path, FrameWindow const& win
             OSORA_TRY(sizes_, sizes_of(frame));
         }
         return scaler_->to_rgb(frame, size, out.subspan(offset, frame_bytes));
+    };
+    return read_frames(path, window, limits_, counts_, sink);
+}
+
+Result<void> ClipDecoder::decode_each(std::string const& path, FrameWindow const& window,
+                                      FrameSize size, EachFrame const& each) {
+    ClipInHand const in_hand(path, ClipPart::frames);
+    std::vector<std::uint8_t> rgb(static_cast<std::size_t>(size.height) * size.width * 3);
+    counts_ = {};
+    FrameSink const sink = [&](int index, AVFrame& frame) -> Result<void> {
+        if (index == 0) {
+            OSORA_TRY(sizes_, sizes_of(frame));
+        }
+        OSORA_TRY_VOID(scaler_->to_rgb(frame, size, rgb));
+        each(index, rgb);
+        return {};
     };
     return read_frames(path, window, limits_, counts_, sink);
 }

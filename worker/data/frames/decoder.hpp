@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -84,6 +85,13 @@ public:
     /// shorter than the window), timed_out, cancelled, out_of_memory (picture over pixels_max).
     [[nodiscard]] Result<void> decode(std::string const& path, FrameWindow const& window,
                                       FrameSize size, std::span<std::uint8_t> out);
+
+    /// A picture at a time, (height, width, 3), with its index in the window: memory does not grow
+    /// with the window. Where decoding starts again from an earlier keyframe, so does the index.
+    using EachFrame = std::function<void(int index, std::span<std::uint8_t const> rgb)>;
+    /// Errors as decode().
+    [[nodiscard]] Result<void> decode_each(std::string const& path, FrameWindow const& window,
+                                           FrameSize size, EachFrame const& each);
 
     /// Decodes the window and discards its pictures. Errors as decode().
     [[nodiscard]] Result<void> verify(std::string const& path, FrameWindow const& window);

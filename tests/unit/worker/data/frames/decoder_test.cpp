@@ -181,6 +181,29 @@ TEST_F(Decoder, FramesLieOneAfterTheOther) {
     }
 }
 
+/// mkv, ts and avi have no index to seek by: a film must not be read again for each of its parts.
+TEST_F(Decoder, OneFrameAtATimeGivesTheWholeWindow) {
+    for (char const* name : {"c.mkv", "c.ts", "c.avi", "c.mp4"}) {
+        std::string const path = folder_.file(name);
+        ASSERT_TRUE(make_clip(path, "64x48", 2.0,
+                              {"-c:v", "libx264", "-g", "12", "-bf", "0", "-pix_fmt", "yuv420p"}));
+        FrameWindow const window{.start = 0, .stride = 1, .num_frames = 50};
+        FrameSize const size{.height = 24, .width = 32};
+        auto const whole = decode(path, window, size);
+        ASSERT_TRUE(whole) << name << ": " << whole.error().message;
+        Pixels joined;
+        int frames = 0;
+        auto const done = decoder_.decode_each(path, window, size, [&](int index, auto rgb) {
+            EXPECT_EQ(index, frames++);
+            joined.insert(joined.end(), rgb.begin(), rgb.end());
+        });
+        ASSERT_TRUE(done) << name << ": " << done.error().message;
+        EXPECT_EQ(frames, 50) << name;
+        EXPECT_TRUE(joined == *whole) << name;
+        EXPECT_LE(decoder_.counts().packets_sent, 50) << name;
+    }
+}
+
 TEST_F(Decoder, RefusesPicturesOverTheLimit) {
     std::string const path = folder_.file("a.mp4");
     ASSERT_TRUE(make_clip(path, "320x192", 0.2, {"-c:v", "libx264", "-pix_fmt", "yuv420p"}));
