@@ -249,7 +249,7 @@ TEST_F(CachedTraining, EvaluatesInTheMemoryThatTheTrainingLeaves) {
     job.plan.chosen.buckets[0].micro_batch_size = 4;
     std::int64_t const all = std::int64_t{1} << 30;
     auto const opened_with = [&](std::int64_t bytes) {
-        return worker::Evaluation::open(job, worker::TrainRanks(), all - bytes);
+        return worker::Evaluation::open(job, worker::TrainRanks(), all - bytes, {}, [] {});
     };
     EXPECT_TRUE(opened_with(all).has_value());
     // Two batches of one clip and a decoder; clips are 64 x 64 or 96 x 64.

@@ -114,9 +114,9 @@ private:
 /// Listed sizes against the files.
 class ListedSizes {
 public:
-    ListedSizes(Manifest& manifest, Remembered& remembered, CrashedClips const& crashed,
+    ListedSizes(Manifest& manifest, Remembered& remembered, ManifestOptions const& options,
                 ClipDecoder& decoder)
-        : manifest_(manifest), remembered_(remembered), crashed_(crashed), decoder_(decoder) {}
+        : manifest_(manifest), remembered_(remembered), options_(options), decoder_(decoder) {}
 
     void check() {
         for (Clip& clip : manifest_.clips) recall(clip);
@@ -146,8 +146,9 @@ private:
     }
 
     void look(Clip& clip) {
-        if (clip.gone || crashed_.headers_crash(clip.path)) return;
+        if (clip.gone || options_.crashed.headers_crash(clip.path)) return;
         auto const file = decoder_.probe_sizes(clip.path);
+        if (options_.sign) options_.sign();
         if (file) settle(clip, *file);  // otherwise decoding reports the problem
     }
 
@@ -162,7 +163,7 @@ private:
 
     Manifest& manifest_;
     Remembered& remembered_;
-    CrashedClips const& crashed_;
+    ManifestOptions const& options_;
     ClipDecoder& decoder_;
 };
 
@@ -204,10 +205,11 @@ Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path cons
         } else {
             manifest.skipped.push_back({listed.clip.line, listed.clip.path, listed.fault});
         }
+        if (options.sign) options.sign();
     }));
     auto const unusable = [](Clip const& clip) { return clip.gone || clip.crashed; };
     if (std::ranges::all_of(manifest.clips, unusable)) return nothing_usable(manifest);
-    if (options.check_sizes) ListedSizes(manifest, remembered, options.crashed, decoder).check();
+    if (options.check_sizes) ListedSizes(manifest, remembered, options, decoder).check();
     manifest.fingerprint = fingerprint_of(manifest.clips);
     return manifest;
 }

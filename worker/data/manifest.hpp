@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,9 @@ struct ManifestOptions {
     std::filesystem::path remembered = {};
     /// Stay in `clips` as well, and are also reported in `skipped`.
     CrashedClips crashed = {};
+    /// Called after each row and each look at a file: opening a million files takes longer than a
+    /// rank may be silent.
+    std::function<void()> sign = {};
 };
 
 /// Columns path,text,num_frames,height,width,aspect_ratio,resolution,fps in any order, `path`

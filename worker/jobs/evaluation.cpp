@@ -109,10 +109,11 @@ Result<std::vector<plan::OnePassStep>> steps_that_fit(TrainData const& data,
 
 Result<std::unique_ptr<Evaluation>> Evaluation::open(plan::WorkerJob const& job, TrainRanks ranks,
                                                      std::int64_t held_bytes,
-                                                     CrashedClips const& crashed) {
+                                                     CrashedClips const& crashed,
+                                                     std::function<void()> const& sign) {
     if (job.config.data.eval_manifest.empty()) return std::unique_ptr<Evaluation>();
     auto made = std::make_unique<Evaluation>(job_of_held_out(job, held_bytes), std::move(ranks));
-    auto data = open_train_data(made->job_, crashed);
+    auto data = open_train_data(made->job_, crashed, sign);
     if (data.has_error()) return std::move(data).error().in("data.eval_manifest");
     made->data_ = std::move(*data);
     auto const steps = steps_that_fit(*made->data_, made->job_);

@@ -29,10 +29,9 @@ public:
     /// nullptr if data.eval_manifest is empty. `held_bytes`: of this rank's part of
     /// data.host_memory_gib, by the training. Errors are those of open_train_data(), and
     /// out_of_memory if the rest is too little for a loader of one clip a step.
-    [[nodiscard]] static Result<std::unique_ptr<Evaluation>> open(plan::WorkerJob const& job,
-                                                                  TrainRanks ranks,
-                                                                  std::int64_t held_bytes,
-                                                                  CrashedClips const& crashed);
+    [[nodiscard]] static Result<std::unique_ptr<Evaluation>> open(
+        plan::WorkerJob const& job, TrainRanks ranks, std::int64_t held_bytes,
+        CrashedClips const& crashed, std::function<void()> const& sign);
 
     /// All ranks call it after the same step; each evaluates a share of the samples. Evaluates the
     /// live weights, like the training loss. Calls `progress` before each micro-batch.

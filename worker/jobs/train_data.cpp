@@ -120,7 +120,7 @@ Result<void> check_keep_probs(plan::WorkerJob const& job, plan::ModelShape const
 
 /// The manifest, or the cache in its place.
 Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shape,
-                        CrashedClips const& crashed, TrainData& data) {
+                        ManifestOptions const& options, TrainData& data) {
     if (!job.config.data.latents.empty()) {
         OSORA_TRY(data.latents,
                   open_cache_folder(resolve(job, job.config.data.latents), "data.latents"));
@@ -129,12 +129,7 @@ Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shap
         if (checked.has_error()) return Error(checked.error()).in("data.latents");
         return {};
     }
-    auto manifest =
-        read_manifest(resolve(job, job.config.data.manifest), {.columns = job.config.data.columns,
-                                                               .keep_gone = true,
-                                                               .check_sizes = true,
-                                                               .remembered = clips_read_path(job),
-                                                               .crashed = crashed});
+    auto manifest = read_manifest(resolve(job, job.config.data.manifest), options);
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
     data.manifest = std::move(*manifest);
     return {};
@@ -143,7 +138,8 @@ Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shap
 }  // namespace
 
 Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job,
-                                                   CrashedClips const& crashed) {
+                                                   CrashedClips const& crashed,
+                                                   std::function<void()> const& sign) {
     auto const& plans = job.plan.chosen.buckets;
     if (plans.size() != job.config.bucket.size()) {
         return Error{Errc::invalid_input, fmt::format("the plan has {} buckets, the run file {}",
@@ -152,7 +148,13 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job,
     OSORA_TRY(auto const shape, plan::sample_shape(job.config));
     auto data = std::make_unique<TrainData>();
     data->text_tokens = shape.text_tokens;
-    OSORA_TRY_VOID(open_clips(job, shape, crashed, *data));
+    ManifestOptions const options{.columns = job.config.data.columns,
+                                  .keep_gone = true,
+                                  .check_sizes = true,
+                                  .remembered = clips_read_path(job),
+                                  .crashed = crashed,
+                                  .sign = sign};
+    OSORA_TRY_VOID(open_clips(job, shape, options, *data));
     if (!job.config.text.embeddings.empty()) {
         OSORA_TRY(data->text,
                   open_cache_folder(resolve(job, job.config.text.embeddings), "text.embeddings"));

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,10 +32,12 @@ struct TrainData {
 };
 
 /// Reads the manifest or the cache and makes the schedule; `crashed` clips of the manifest are
-/// never decoded. Errors: not_found / invalid_input with the path; invalid_input if no clip fits
-/// any bucket, a cache does not match the model, or a caption is not cached.
-[[nodiscard]] Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job,
-                                                                 CrashedClips const& crashed = {});
+/// never decoded; `sign` is called while its files are read. Errors: not_found / invalid_input with
+/// the path; invalid_input if no clip fits any bucket, a cache does not match the model, or a
+/// caption is not cached.
+[[nodiscard]] Result<std::unique_ptr<TrainData>> open_train_data(
+    plan::WorkerJob const& job, CrashedClips const& crashed = {},
+    std::function<void()> const& sign = {});
 
 /// Threads and memory of a rank's loader, as planned.
 [[nodiscard]] LoaderOptions loader_options(plan::WorkerJob const& job);

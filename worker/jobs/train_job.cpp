@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <functional>
 #include <utility>
 
 namespace osora::worker {
@@ -32,15 +33,16 @@ namespace {
 /// trained on.
 class StageData {
 public:
-    StageData(plan::WorkerJob const& job, RankEnvironment const& self, CrashedClips crashed)
-        : job_(job), self_(self), crashed_(std::move(crashed)) {}
+    StageData(plan::WorkerJob const& job, RankEnvironment const& self, CrashedClips crashed,
+              std::function<void()> sign)
+        : job_(job), self_(self), crashed_(std::move(crashed)), sign_(std::move(sign)) {}
 
     /// Errors are those of open_train_data(), and of captions that are not cached.
     [[nodiscard]] Result<void> open(std::size_t index) {
         if (data_ && index_ == index) return {};
         data_.reset();
         staged_ = plan::job_of_stage(job_, index);
-        OSORA_TRY(auto opened, open_train_data(staged_, crashed_));
+        OSORA_TRY(auto opened, open_train_data(staged_, crashed_, sign_));
         if (self_.rank == 0) {
             OSORA_TRY_VOID(check_captions(*opened));
             auto const file = clips_read_path(staged_);
@@ -58,6 +60,7 @@ private:
     plan::WorkerJob const& job_;
     RankEnvironment const& self_;
     CrashedClips const crashed_;
+    std::function<void()> const sign_;
     std::size_t index_ = 0;
     plan::WorkerJob staged_;
     std::unique_ptr<TrainData> data_;
@@ -153,8 +156,9 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
                 .kind = "clip_slow", .severity = "warning", .step = 0, .detail = said});
         }};
     OSORA_TRY(auto const source, make_step_source(data, staged, steps));
-    OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks, source->host_bytes(),
-                                                      opened.crashed()));
+    OSORA_TRY(auto const evaluation,
+              Evaluation::open(staged, parts.ranks, source->host_bytes(), opened.crashed(),
+                               LoadingSigns(parts.agent)));
     OSORA_TRY(auto const tuner,
               PassTuner::open({staged, parts.ranks.all, parts.self.rank, parts.device, parts.agent,
                                std::filesystem::path(staged.run_dir) / "passes" /
@@ -237,7 +241,7 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
                                     static_cast<std::uint64_t>(job.config.train.seed)));
     Trainer trainer(job, std::move(objective), ranks, device);
     OSORA_TRY(auto crashed, agree_on_crashed(group, read_crashed_clips(job.run_dir)));
-    StageData opened(job, self, std::move(crashed));
+    StageData opened(job, self, std::move(crashed), LoadingSigns(agent));
     auto const data_of = [&](int step) -> Result<TrainData const*> {
         OSORA_TRY_VOID(opened.open(plan::stage_at(job, step).index));
         return &opened.data();

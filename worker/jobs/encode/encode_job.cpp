@@ -5,6 +5,7 @@
 #include "worker/jobs/encode/encode_latents.hpp"
 #include "worker/jobs/encode/encode_text.hpp"
 #include "worker/jobs/job_parts.hpp"
+#include "worker/jobs/loading_signs.hpp"
 #include "worker/jobs/same_data.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/jobs/vae_of_job.hpp"
@@ -166,7 +167,7 @@ Result<TrainOutcome> run_encode_job(plan::WorkerJob const& job, RankEnvironment 
     OSORA_TRY(auto const group, join_ranks(self, device, waiting_of(job)));
     OSORA_TRY(auto encoders, open_encoders(job, device));
     OSORA_TRY(auto const crashed, agree_on_crashed(group, read_crashed_clips(job.run_dir)));
-    OSORA_TRY(auto const plan, make_encode_plan(job, encoders, crashed));
+    OSORA_TRY(auto const plan, make_encode_plan(job, encoders, crashed, LoadingSigns(agent)));
     auto const settings = static_cast<std::uint64_t>(protocol::caption_hash(plan.settings));
     OSORA_TRY_VOID(check_same_data(group, summary_of(plan.manifest, settings)));
     OSORA_TRY_VOID(make_folders(plan));

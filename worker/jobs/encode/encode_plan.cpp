@@ -134,12 +134,15 @@ std::filesystem::path EncodePlan::text_path(std::size_t shard) const {
 }
 
 Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job, Encoders const& encoders,
-                                    CrashedClips const& crashed) {
+                                    CrashedClips const& crashed,
+                                    std::function<void()> const& sign) {
     EncodePlan plan;
     plan.out = resolve(job, job.config.encode.out);
     std::string const path = resolve(job, job.config.data.manifest);
-    auto manifest = read_manifest(
-        path, {.columns = job.config.data.columns, .check_sizes = true, .crashed = crashed});
+    auto manifest = read_manifest(path, {.columns = job.config.data.columns,
+                                         .check_sizes = true,
+                                         .crashed = crashed,
+                                         .sign = sign});
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
     plan.manifest = std::move(*manifest);
     OSORA_TRY(auto shape, plan::model_shape(job.config.model));

@@ -47,11 +47,12 @@ struct Encoders {
     Notices notices;                      // of their weights
 };
 
-/// `crashed` clips are not decoded. Errors: those of the manifest; invalid_input when no clip fits
-/// a bucket.
+/// `crashed` clips are not decoded; `sign` is called while files are read. Errors: those of the
+/// manifest; invalid_input when no clip fits a bucket.
 [[nodiscard]] Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job,
                                                   Encoders const& encoders,
-                                                  CrashedClips const& crashed);
+                                                  CrashedClips const& crashed,
+                                                  std::function<void()> const& sign);
 
 /// The index of the shards, which must all be complete: errors name the incomplete one.
 [[nodiscard]] Result<protocol::CacheIndex> index_of(plan::WorkerJob const& job,

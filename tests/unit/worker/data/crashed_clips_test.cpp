@@ -97,5 +97,19 @@ TEST_F(CrashedClipsTest, HeadersAreReadUnlessTheyCrash) {
     EXPECT_EQ(unread.skipped[0].reason, kCrashedText);
 }
 
+/// A rank that opens a million files must not seem to hang.
+TEST(ManifestSigns, AreGivenForEachRowAndEachLook) {
+    TempFolder folder;
+    write_all(folder.file("a.mp4"), "no video");
+    std::string list = "path,num_frames,height,width,fps\n";
+    for (int i = 0; i < 100; ++i) list += i % 2 == 0 ? "a.mp4,9,64,64,24\n" : "none.mp4,,,,\n";
+    int signs = 0;
+    auto const manifest =
+        parse_manifest(list, folder.path(), {.check_sizes = true, .sign = [&signs] { ++signs; }});
+    ASSERT_TRUE(manifest) << manifest.error().message;
+    EXPECT_EQ(manifest->clips.size(), 50u);
+    EXPECT_EQ(signs, 150);  // 100 rows, and a look at the size of each of 50 files
+}
+
 }  // namespace
 }  // namespace osora::worker
