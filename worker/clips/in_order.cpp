@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <exception>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -35,6 +36,7 @@ public:
                 std::unique_lock lock(mutex_);
                 if (index >= count_) return;
                 whole_.wait(lock, [&] { return made_[slot]; });
+                if (thrown_ && index == thrown_at_) std::rethrow_exception(thrown_);
                 made_[slot] = false;
             }
             if (!work_.take({.index = index, .slot = slot})) return;
@@ -58,9 +60,18 @@ private:
                 piece.index = next_++;
             }
             piece.slot = piece.index % made_.size();
-            work_.make(piece);
+            std::exception_ptr thrown;
+            try {
+                work_.make(piece);
+            } catch (std::exception const&) {
+                thrown = std::current_exception();
+            }
             {
                 std::lock_guard const lock(mutex_);
+                if (thrown && (!thrown_ || piece.index < thrown_at_)) {
+                    thrown_ = thrown;
+                    thrown_at_ = piece.index;
+                }
                 made_[piece.slot] = true;
             }
             whole_.notify_one();
@@ -71,6 +82,8 @@ private:
     std::condition_variable room_, whole_;
     std::size_t count_, next_ = 0, taken_ = 0;
     InOrderWork const& work_;
+    std::exception_ptr thrown_;  // by the first item for which make() did
+    std::size_t thrown_at_ = 0;
     std::vector<bool> made_;  // per slot
     std::vector<std::thread> threads_;
 };

@@ -14,14 +14,15 @@ struct InOrderPiece {
 };
 
 struct InOrderWork {
-    std::function<void(InOrderPiece const&)> make;  // from several threads; must not throw
+    std::function<void(InOrderPiece const&)> make;  // from several threads
     std::function<bool(InOrderPiece const&)> take;  // on the calling thread; false: stop
 };
 
 /// Maximum number of items that exist at one time.
 [[nodiscard]] std::size_t in_order_slots(int workers);
 
-/// All `count` items, or until take() returns false. 0 workers: made on the calling thread.
+/// All `count` items, or until take() returns false. 0 workers: made on the calling thread. An
+/// exception of make() is thrown when its item would be taken.
 void run_in_order(std::size_t count, int workers, InOrderWork const& work);
 
 }  // namespace osora::worker

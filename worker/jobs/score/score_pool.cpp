@@ -1,9 +1,25 @@
 #include "worker/jobs/score/score_pool.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace osora::worker {
+namespace {
+
+/// An exception would end the process from the thread, and name no clip.
+Result<ScoredClip> score_without_throwing(ListedClip const& listed, AskedScores const& asked,
+                                          ScoreTools const& tools) {
+    try {
+        return score_clip(listed, asked, tools);
+    } catch (std::exception const& error) {
+        return Error{Errc::io, fmt::format("score: {}: {}", listed.name, error.what())};
+    }
+}
+
+}  // namespace
 
 std::size_t score_block(std::size_t clips, int threads_of_all_ranks) {
     constexpr std::size_t kBlocksAThread = 64, kBlockMax = 32;
@@ -57,7 +73,7 @@ Result<bool> ScorePool::score_block_of(Thread& self) {
     for (std::size_t i = first; i < last && !stopped_; ++i) {
         if (work_.had.has(i)) continue;
         self.since = Clock::now().time_since_epoch().count();
-        auto scored = score_clip(work_.clips[i], work_.asked, self.tools);
+        auto scored = score_without_throwing(work_.clips[i], work_.asked, self.tools);
         self.since = 0;
         if (scored.has_error()) {
             OSORA_TRY_VOID(keep(made));

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <new>
 #include <vector>
 
 namespace osora::worker {
@@ -48,6 +49,26 @@ TEST(InOrder, EndsWhenNothingMoreIsWanted) {
     run_in_order(
         0, 2,
         {.make = [](InOrderPiece const&) { FAIL(); }, .take = [](auto const&) { return true; }});
+}
+
+TEST(InOrder, AnExceptionComesToTheCallerInItsPlace) {
+    for (int const workers : {0, 1, 3}) {
+        std::size_t taken = 0;
+        auto const run = [&] {
+            run_in_order(40, workers,
+                         {.make =
+                              [](InOrderPiece const& piece) {
+                                  if (piece.index >= 7) throw std::bad_alloc();
+                              },
+                          .take =
+                              [&](InOrderPiece const& piece) {
+                                  taken = piece.index + 1;
+                                  return true;
+                              }});
+        };
+        EXPECT_THROW(run(), std::bad_alloc) << workers;
+        EXPECT_EQ(taken, 7u) << workers;
+    }
 }
 
 }  // namespace

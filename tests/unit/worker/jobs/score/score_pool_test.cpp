@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 
 namespace osora::worker {
@@ -135,6 +136,34 @@ TEST_F(ScoreRanks, GoOnAfterAStopAndAfterACutFile) {
     write_all(file, whole.substr(0, whole.size() - 5) + std::string(40, '\0'));
     EXPECT_EQ(attempt(0, 1) + before - 1, 10);
     EXPECT_EQ(merged(), wanted);
+}
+
+class ThrowingReader final : public ClipReader {
+public:
+    [[nodiscard]] Result<DecodedClip> read(std::string const&, std::atomic<bool> const*) override {
+        throw std::runtime_error("no room");
+    }
+};
+
+/// Not the end of the process.
+TEST_F(ScoreRanks, AnExceptionOfAThreadIsAnErrorThatNamesTheClip) {
+    ShardIndex const had = rows();
+    auto writer = ShardWriter::open(shards(), key_, 0, 0);
+    ASSERT_TRUE(writer) << writer.error().message;
+    std::vector<ScoreTools> tools(1);
+    tools[0].reader = std::make_unique<ThrowingReader>();
+    std::atomic<std::int64_t> counter = 0;
+    auto const next = [&]() -> Result<std::int64_t> { return counter++; };
+    auto const pool = ScorePool::start({.clips = clips_,
+                                        .asked = asked_,
+                                        .had = had,
+                                        .block = 2,
+                                        .next = next,
+                                        .tools = std::move(tools)},
+                                       std::move(*writer));
+    while (!pool->ended()) std::this_thread::yield();
+    ASSERT_TRUE(pool->result().has_error());
+    EXPECT_EQ(pool->result().error().message, "score: " + clips_[0].name + ": no room");
 }
 
 TEST_F(ScoreRanks, LeaveRowsOfAnotherListAlone) {
