@@ -12,12 +12,12 @@ Result<void> use_repeat(db::Store& store, std::string const& name,
                         std::vector<SeriesRun> const& runs, DetectionOptions const& options,
                         Detection& detection) {
     if (regression_of(detection) != Regression::suspected) return {};
-    auto const repeats =
-        db::load_series(store, repeat_series(name, detection.group.numbers.back()));
+    auto repeats = db::load_series(store, repeat_series(name, detection.group.numbers.back()));
     if (repeats.has_error()) {
         if (repeats.error().code == Errc::not_found) return {};
         return repeats.error();
     }
+    (void)take_unfinished(*repeats);
     if (auto const repeat = judge_repeat(detection, runs, *repeats, options.gate)) {
         apply_repeat(detection, *repeat);
     }
@@ -28,8 +28,9 @@ namespace {
 
 Result<SeriesDetection> detect_series(db::Store& store, std::string const& name,
                                       DetectionOptions const& options) {
-    OSORA_TRY(auto const runs, db::load_series(store, name));
+    OSORA_TRY(auto runs, db::load_series(store, name));
     SeriesDetection series{.name = name, .groups = {}, .too_few = {}};
+    series.unfinished = take_unfinished(runs);
     for (auto& group : run_groups(runs)) {
         if (static_cast<int>(group.numbers.size()) < values_needed(options.robust)) {
             series.too_few.push_back(std::move(group));

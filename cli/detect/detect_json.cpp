@@ -119,11 +119,16 @@ json::object detect_json(CsvDetection const& detection) {
 }
 
 json::object detect_json(std::vector<SeriesDetection> const& all) {
-    json::array groups;
+    json::array groups, unfinished;
     for (auto const& series : all) {
         for (auto const& each : series.groups) groups.push_back(group_object(series.name, each));
+        for (int const run : series.unfinished) {
+            unfinished.push_back(json::object{{"series", series.name}, {"run", run}});
+        }
     }
-    return {{"finding", to_json(finding_of(all))}, {"series", std::move(groups)}};
+    return {{"finding", to_json(finding_of(all))},
+            {"series", std::move(groups)},
+            {"unfinished", std::move(unfinished)}};
 }
 
 json::object detect_json(HistoryDetection const& history) {

@@ -32,6 +32,7 @@ struct SeriesDetection {
     std::string name;
     std::vector<db::analysis::Detection> groups;
     std::vector<db::analysis::RunGroup> too_few;
+    std::vector<int> unfinished = {};  // runs that are in no group, because no end is recorded
 };
 [[nodiscard]] std::string detect_text(SeriesDetection const& series);
 /// All series: one line per group of runs.

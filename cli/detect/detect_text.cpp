@@ -154,8 +154,36 @@ std::string detect_text(SeriesDetection const& series) {
                          fmt::format("{} run{} on {}", group.numbers.size(),
                                      group.numbers.size() == 1 ? "" : "s", describe(group.size)));
     }
+    if (!series.unfinished.empty()) {
+        text += labelled("left out", fmt::format("{} {}: no end is recorded",
+                                                 series.unfinished.size() == 1 ? "run" : "runs",
+                                                 fmt::join(series.unfinished, ", ")));
+    }
     return text;
 }
+
+namespace {
+
+/// What is in no row of the table of all series; with a line before it, or "".
+std::string series_left_out(std::vector<SeriesDetection> const& all, bool has_rows) {
+    std::size_t too_few = 0, unfinished = 0;
+    for (auto const& series : all) {
+        too_few += series.groups.empty();
+        unfinished += series.unfinished.size();
+    }
+    std::string text;
+    if (too_few > 0 && has_rows) {
+        text += labelled("left out", fmt::format("{} series with fewer than {} runs alike", too_few,
+                                                 values_needed({})));
+    }
+    if (unfinished > 0) {
+        text += labelled("left out", fmt::format("{} run{} without a recorded end", unfinished,
+                                                 unfinished == 1 ? "" : "s"));
+    }
+    return text.empty() ? text : "\n" + text;
+}
+
+}  // namespace
 
 std::string detect_text(std::vector<SeriesDetection> const& all) {
     TextTable table;
@@ -165,10 +193,8 @@ std::string detect_text(std::vector<SeriesDetection> const& all) {
                      {"step", "step_s"},
                      {"state", "state", false}};
     int bad = 0;
-    std::size_t too_few = 0;
     std::string next;
     for (auto const& series : all) {
-        too_few += series.groups.empty();
         for (auto const& each : series.groups) {
             bad += finding_of(each) == Finding::bad;
             if (next.empty() && finding_of(each) != Finding::good) {
@@ -190,11 +216,9 @@ std::string detect_text(std::vector<SeriesDetection> const& all) {
         text = bad == 0 ? "no regression in" : fmt::format("regression in {} of", bad);
         text += fmt::format(" {} series and sizes\n\n", table.rows.size()) + draw_text(table);
     }
-    if (too_few > 0 && !table.rows.empty()) {
-        text += "\n" + labelled("left out", fmt::format("{} series with fewer than {} runs alike",
-                                                        too_few, values_needed({})));
-    }
-    if (!next.empty()) text += (too_few > 0 ? "" : "\n") + labelled("next", next);
+    auto const left_out = series_left_out(all, !table.rows.empty());
+    text += left_out;
+    if (!next.empty()) text += (left_out.empty() ? "\n" : "") + labelled("next", next);
     return text;
 }
 

@@ -35,7 +35,9 @@ using Runs = std::vector<db::analysis::SeriesRun>;
 Result<Runs> series_runs(Context const& context, std::string const& series) {
     OSORA_TRY(auto const state, state_dir(context.environment));
     OSORA_TRY(auto const history, open_history(state));
-    return db::load_own_series(*history.store, series);
+    OSORA_TRY(auto runs, db::load_own_series(*history.store, series));
+    (void)db::analysis::take_unfinished(runs);
+    return runs;
 }
 
 std::optional<db::analysis::Repeat> repeat_of(Runs const& runs, Runs const& repeats, int number) {

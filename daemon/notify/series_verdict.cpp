@@ -16,7 +16,8 @@ Result<std::optional<SlowerRun>> slower_than_series(protocol::RunPaths const& pa
     options.busy_wait = std::chrono::milliseconds(1000);
     OSORA_TRY(auto const store,
               db::Store::open(db::history_file(runs_folder.parent_path()), options));
-    OSORA_TRY(auto const runs, db::load_own_series(*store, series));
+    OSORA_TRY(auto runs, db::load_own_series(*store, series));
+    (void)db::analysis::take_unfinished(runs);
     for (auto& group : db::analysis::run_groups(runs)) {
         if (group.numbers.empty() || group.numbers.back() != number) continue;
         auto const newest = db::analysis::detect(std::move(group)).newest;

@@ -82,6 +82,16 @@ bool shadows_imports(std::vector<SeriesRun> const& runs) {
     });
 }
 
+std::vector<int> take_unfinished(std::vector<SeriesRun>& runs) {
+    std::vector<int> numbers;
+    for (auto const& each : runs) {
+        auto const& run = each.summary.run;
+        if (!run.ended_us) numbers.push_back(run.number);
+    }
+    std::erase_if(runs, [](SeriesRun const& each) { return !each.summary.run.ended_us; });
+    return numbers;
+}
+
 std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs) {
     bool const own_only = shadows_imports(runs);
     std::map<std::pair<Facts, RunSize>, std::vector<SeriesRun const*>> members;

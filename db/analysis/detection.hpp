@@ -49,6 +49,10 @@ struct RunGroup {
 /// because they are of another machine, and their numbers say nothing about when they ran.
 [[nodiscard]] bool shadows_imports(std::vector<SeriesRun> const& runs);
 
+/// Takes the runs without a recorded end out of `runs` and returns their numbers, oldest first: the
+/// steps that they still lack may change their figures, and a lost controller recorded no end.
+[[nodiscard]] std::vector<int> take_unfinished(std::vector<SeriesRun>& runs);
+
 /// Runs with enough steps, without those that shadows_imports() hides; the group of the newest run
 /// comes first.
 [[nodiscard]] std::vector<RunGroup> run_groups(std::vector<SeriesRun> const& runs);

@@ -189,7 +189,9 @@ SeriesReport series_report(std::string const& name, std::vector<SeriesRun> const
         if (row.efficiency < kEfficiencyLow) row.loss = largest_loss(report.rows[0], row);
     }
     add_notes(report);
-    for (auto& group : run_groups(runs)) {
+    auto over = runs;
+    (void)take_unfinished(over);
+    for (auto& group : run_groups(over)) {
         bool const in_rows = !members.empty() && group.work == report.work &&
                              group.size.gpu == gpu_of(members.front()->summary.device);
         if (in_rows) report.trends.push_back(detect(std::move(group)));

@@ -1,4 +1,5 @@
 // osora detect over runs of a history: what is compared with what, and what people read.
+#include "cli/detect/detect_history.hpp"
 #include "cli/detect/detect_render.hpp"
 #include "cli/text/terminal.hpp"
 #include "tests/unit/cli/report/demo_run.hpp"
@@ -161,6 +162,27 @@ TEST(DetectRuns, OnlyRunsOfTheSameWorkAndSizeAreCompared) {
     ASSERT_THAT(series.too_few, SizeIs(1));
     EXPECT_THAT(series.too_few[0].numbers, ElementsAre(40));
     EXPECT_THAT(detect_text(series), HasSubstr("left out 1 run on 1 rank on 1 node"));
+}
+
+// Run 21 has been slow so far.
+TEST(DetectRuns, ARunInProgressIsNotJudged) {
+    auto runs = runs_at(repeated(10, 1, {1.1}));
+    runs.back().ended = false;
+    auto const store = history_of(runs);
+    std::optional<std::string> const name = "demo";
+    auto const found = detect_history(*store, DetectWhat::series, name, {}, {});
+    ASSERT_TRUE(found.has_value()) << found.error().message;
+    auto const& series = found->series.at(0);
+    ASSERT_THAT(series.groups, SizeIs(1));
+    EXPECT_EQ(series.groups[0].group.numbers.back(), 20);
+    EXPECT_EQ(series.groups[0].newest.value, GateState::clear);
+    EXPECT_THAT(series.unfinished, ElementsAre(21));
+    EXPECT_THAT(detect_text(series), HasSubstr("\nleft out run 21: no end is recorded\n"));
+    EXPECT_THAT(detect_text(found->series), HasSubstr("left out 1 run without a recorded end\n"));
+    EXPECT_EQ(detect_json(found->series).at("unfinished"),
+              (protocol::json::array{protocol::json::object{{"series", "demo"}, {"run", 21}}}));
+    EXPECT_EQ(finding_of(found->series), Finding::good);
+    EXPECT_EQ(series_of(runs).trends.at(0).group.numbers.back(), 20);
 }
 
 // Image steps take 0.3 s and video steps 0.5 s: a longer run has another share of each, and is no
