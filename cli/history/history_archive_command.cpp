@@ -136,11 +136,15 @@ int run_import(Context const& context, Arguments const& arguments) {
     auto const imported = import_any(**store, *state, *arguments.value("FILE"));
     if (imported.has_error()) return fail(imported.error());
     if (arguments.has("--json")) {
-        print_json("history.import",
-                   {{"added", runs_json(imported->added)}, {"known", runs_json(imported->known)}});
+        print_json("history.import", {{"added", runs_json(imported->added)},
+                                      {"updated", runs_json(imported->updated)},
+                                      {"known", runs_json(imported->known)}});
         return kExitOk;
     }
     cli::print("{} added\n", total_text(imported->added));
+    if (!imported->updated.empty()) {
+        cli::print("{} brought up to date\n", total_text(imported->updated));
+    }
     if (!imported->known.empty()) {
         cli::print("{} here already, nothing changed there\n",
                    counted(static_cast<std::int64_t>(imported->known.size()), "run"));
@@ -192,8 +196,10 @@ CommandSpec history_import_command() {
             .summary = "import runs from such a file, or from logs of others",
             .details =
                 "Adds the runs of a file that osora history export made. All of it is verified "
-                "before a run appears; a run that is here already is not changed, so importing "
-                "twice changes nothing. Exit code 2: not such a file, or of another version; 1: "
+                "before a run appears. A run that was imported while it was running is replaced by "
+                "a later export of it; other runs that are here already are not changed, so "
+                "importing twice changes nothing. Exit code 2: not such a file, or of another "
+                "version; 1: "
                 "cut off or damaged.\n\n"
                 "FILE may also be a training log of MLPerf (lines with :::MLLOG), or a file of "
                 "NCCL's inspector plug-in or a folder of them (one job): each becomes one run "

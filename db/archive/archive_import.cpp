@@ -25,6 +25,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <map>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -63,6 +64,14 @@ struct Entry {
     ArchivedRun run;
     std::string sha256;
     std::vector<std::pair<ArchiveFile, std::int64_t>> files;  // in the order of kArchiveFiles
+};
+
+/// A run of the archive that is not here, or of which less is here.
+struct Wanted {
+    Entry entry;
+    fs::path folder;         // in STATE/runs
+    std::int64_t known = 0;  // records of its journal that are here
+    bool replaces = false;   // the folder is that of an earlier import
 };
 
 /// A folder that is removed with the object.
@@ -200,8 +209,8 @@ private:
     SQLite::Database database_;
 };
 
-/// The journal must be complete and belong to this run.
-Result<void> check_journal(Entry const& entry, fs::path const& folder) {
+/// The journal must be complete and belong to this run. Returns how many records it has.
+Result<std::int64_t> check_journal(Entry const& entry, fs::path const& folder) {
     auto const journal = folder / protocol::kJournalFile;
     JournalPosition position;
     for (bool at_end = false; !at_end;) {
@@ -218,38 +227,88 @@ Result<void> check_journal(Entry const& entry, fs::path const& folder) {
         position = piece.next;
         at_end = piece.at_end;
     }
-    if (position.offset == entry.files.front().second) return {};
+    if (position.offset == entry.files.front().second) return position.next_sequence;
     return damaged("the journal of run " + entry.run.name);
 }
 
-Result<void> check_space(std::vector<Entry> const& wanted, fs::path const& folder) {
+Result<void> check_space(std::vector<Wanted> const& wanted, fs::path const& folder) {
     std::int64_t bytes = 0;
-    for (auto const& entry : wanted) bytes += entry.run.bytes;
+    for (auto const& each : wanted) bytes += each.entry.run.bytes;
     OSORA_TRY(auto const free, free_bytes(folder));
     if (bytes + (std::int64_t{64} << 20) <= free) return {};
     return Error{Errc::out_of_space, fmt::format("{}: {} are needed, {} are free", folder.string(),
                                                  format_bytes(bytes), format_bytes(free))};
 }
 
+/// False when the run was resumed here, or somebody keeps something in its folder.
+bool has_only_archived_files(fs::path const& folder) {
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+        auto const name = at->path().filename().string();
+        if (std::ranges::count(kArchiveFiles, name, &ArchiveFile::name) == 0) return false;
+    }
+    return !error;
+}
+
+/// A folder in use is not empty: rename refuses it, unless it is moved into the workplace first.
+Result<void> put_in_place(Wanted const& wanted, fs::path const& made, fs::path const& old) {
+    auto const move = [](fs::path const& from, fs::path const& to) {
+        return ::rename(from.c_str(), to.c_str()) == 0;
+    };
+    if (wanted.replaces && !move(wanted.folder, old)) {
+        return file_error(errno, "move aside", wanted.folder);
+    }
+    if (move(made, wanted.folder)) return {};
+    auto failed = file_error(errno, "name", wanted.folder);
+    if (wanted.replaces) (void)move(old, wanted.folder);
+    return failed;
+}
+
 /// Unpacks all runs, then moves each to its name.
-Result<void> bring_in(Archive& archive, std::vector<Entry> const& wanted, fs::path const& runs) {
+Result<void> bring_in(Archive& archive, std::vector<Wanted> const& wanted, fs::path const& runs,
+                      Imported& imported) {
     if (wanted.empty()) return {};
     OSORA_TRY_VOID(check_space(wanted, runs));
     auto name = (runs / ".import-XXXXXX").string();
     if (::mkdtemp(name.data()) == nullptr) return file_error(errno, "make", name);
     Workplace const workplace{name};
-    for (auto const& entry : wanted) {
-        OSORA_TRY_VOID(archive.unpack(entry, workplace.path / entry.run.uuid));
-        OSORA_TRY_VOID(check_journal(entry, workplace.path / entry.run.uuid));
-    }
-    for (auto const& entry : wanted) {
-        auto const folder = runs / protocol::imported_folder_name(entry.run.name, entry.run.uuid);
-        // A folder in use is not empty: rename refuses it.
-        if (::rename((workplace.path / entry.run.uuid).c_str(), folder.c_str()) != 0) {
-            return file_error(errno, "name", folder);
+    std::vector<Wanted const*> longer;
+    for (auto const& each : wanted) {
+        auto const made = workplace.path / each.entry.run.uuid;
+        OSORA_TRY_VOID(archive.unpack(each.entry, made));
+        OSORA_TRY(auto const records, check_journal(each.entry, made));
+        if (records > each.known) {
+            longer.push_back(&each);
+        } else {
+            imported.known.push_back(each.entry.run);
         }
     }
+    for (auto const* each : longer) {
+        auto const made = workplace.path / each->entry.run.uuid;
+        OSORA_TRY_VOID(put_in_place(*each, made, made.string() + ".old"));
+        (each->known > 0 ? imported.updated : imported.added).push_back(each->entry.run);
+    }
     return sync_directory(runs);
+}
+
+/// What to do about a run of the archive; nullopt: nothing, all of it is here.
+std::optional<Wanted> wanted_of(Connection& connection, Entry const& entry, fs::path const& runs) {
+    auto const& uuid = entry.run.uuid;
+    Wanted wanted{entry, runs / protocol::imported_folder_name(entry.run.name, uuid)};
+    auto const run = run_of_uuid(connection, uuid);
+    wanted.replaces =
+        run && run->run_dir == wanted.folder.string() && has_only_archived_files(wanted.folder);
+    if (!has_journal(connection, uuid)) return wanted;
+    if (!wanted.replaces) return std::nullopt;
+    std::error_code error;
+    auto const bytes = fs::file_size(wanted.folder / protocol::kJournalFile, error);
+    if (error || static_cast<std::int64_t>(bytes) >= entry.files.front().second) {
+        return std::nullopt;
+    }
+    wanted.known =
+        select_integer(connection, "SELECT next_sequence FROM journal WHERE run_id=?1", run->run_id)
+            .value_or(0);
+    return wanted;
 }
 
 Result<Imported> import_archive(Store& store, fs::path const& runs, fs::path const& file) {
@@ -257,13 +316,15 @@ Result<Imported> import_archive(Store& store, fs::path const& runs, fs::path con
     OSORA_TRY_VOID(archive.check());
     OSORA_TRY(auto const entries, archive.entries());
     Imported imported;
-    std::vector<Entry> wanted;
+    std::vector<Wanted> wanted;
     for (auto const& entry : entries) {
-        bool const known = has_journal(store.connection(), entry.run.uuid);
-        (known ? imported.known : imported.added).push_back(entry.run);
-        if (!known) wanted.push_back(entry);
+        if (auto each = wanted_of(store.connection(), entry, runs)) {
+            wanted.push_back(std::move(*each));
+        } else {
+            imported.known.push_back(entry.run);
+        }
     }
-    OSORA_TRY_VOID(bring_in(archive, wanted, runs));
+    OSORA_TRY_VOID(bring_in(archive, wanted, runs, imported));
     return imported;
 }
 

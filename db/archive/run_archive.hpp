@@ -30,12 +30,14 @@ struct ArchivedRun {
 struct Imported {
     std::vector<ArchivedRun> added;
     std::vector<ArchivedRun> known;  // runs whose journal exists here already and was not changed
+    std::vector<ArchivedRun> updated = {};  // imported before, when their journals were shorter
 };
 
-/// Makes STATE/runs/NAME.UUID8 for each run of `file` that does not exist here, and ingests them.
-/// All runs are unpacked and verified before the first one appears. invalid_input: not an archive,
-/// another version, or content that no osora writes; corrupt: cut off or damaged; out_of_space
-/// before anything is written.
+/// Makes STATE/runs/NAME.UUID8 for each run of `file` that does not exist here, replaces those of
+/// earlier imports whose journal is longer in `file` (unless they were used here), and ingests
+/// them. All runs are unpacked and verified before the first one appears. invalid_input: not an
+/// archive, another version, or content that no osora writes; corrupt: cut off or damaged;
+/// out_of_space before anything is written.
 [[nodiscard]] Result<Imported> import_runs(Store& store, std::filesystem::path const& state_dir,
                                            std::filesystem::path const& file);
 

@@ -247,6 +247,45 @@ TEST_F(ArchiveTest, AnImportedRunTakesNoNameFromOneOfThisFolder) {
     EXPECT_EQ(own->size(), 1u);
 }
 
+TEST_F(ArchiveTest, ALaterExportReplacesARunThatWasImportedWhileItRan) {
+    RunMaker maker(3);
+    auto const records = maker.make({.number = 3, .steps = 60});
+    auto const exported = [&](std::size_t count, char const* name) {
+        Records const part(records.begin(), records.begin() + static_cast<std::ptrdiff_t>(count));
+        write_run(from_.state.path(), "tiny-0003", journal_bytes(part));
+        EXPECT_TRUE(ingest_all(*from_.store, from_.state.path()).has_value());
+        auto const archive = from_.state.path() / name;
+        EXPECT_TRUE(export_runs({*find_run(*from_.store, "3")}, archive).has_value());
+        return archive;
+    };
+    auto const early = exported(records.size() / 2, "early.osora");
+    auto const late = exported(records.size(), "late.osora");
+    auto const imported = [&](Place& place, fs::path const& archive) {
+        auto const done = place.import(archive);
+        EXPECT_TRUE(done.has_value()) << done.error().message;
+        return std::vector{done->added.size(), done->updated.size(), done->known.size()};
+    };
+    EXPECT_EQ(imported(to_, early), (std::vector<std::size_t>{1, 0, 0}));
+    EXPECT_FALSE(find_run(*to_.store, "3")->ended_us.has_value());
+    EXPECT_EQ(imported(to_, late), (std::vector<std::size_t>{0, 1, 0}));
+    auto const run = *find_run(*to_.store, "3");
+    EXPECT_TRUE(run.ended_us.has_value());
+    EXPECT_EQ(*read_file(fs::path(run.run_dir) / "journal"), journal_bytes(records));
+    EXPECT_EQ(dump_steps(history_file(to_.state.path())), expected_steps(records));
+    for (auto const& archive : {early, late}) {
+        EXPECT_EQ(imported(to_, archive), (std::vector<std::size_t>{0, 0, 1}));
+        EXPECT_TRUE(find_run(*to_.store, "3")->ended_us.has_value());
+    }
+    EXPECT_EQ(to_.folders().size(), 1u) << "nothing is left beside it";
+
+    Place resumed;
+    EXPECT_EQ(imported(resumed, early), (std::vector<std::size_t>{1, 0, 0}));
+    auto const dir = fs::path(find_run(*resumed.store, "3")->run_dir);
+    write_file_atomic(dir / "controller.json", "{}").value();
+    EXPECT_EQ(imported(resumed, late), (std::vector<std::size_t>{0, 0, 1}));
+    EXPECT_TRUE(fs::exists(dir / "controller.json"));
+}
+
 TEST_F(ArchiveTest, FindsEveryChange) {
     for (char const* sql :
          {"UPDATE piece SET content=x'00' WHERE name='run.toml'",
