@@ -34,7 +34,7 @@ bool fits(db::SeriesRun const& run, db::Facts const& work, PlannedRun const& pla
     return summary.run.job == "train" && summary.run.ended_us && summary.plan && summary.measured &&
            summary.measured->steps_used >= kMeasuredStepsMin &&
            summary.plan->chosen.threads_per_rank == planned.decision.chosen.threads_per_rank &&
-           is_on_gpu(summary) == planned.header.gpu && run.work == work;
+           is_on_gpu(summary) == planned.header.gpu && db::without_stages(run.work) == work;
 }
 
 /// Ranks that share samples share their work.

@@ -3,6 +3,7 @@
 #include "db/analysis/attribution/run_comparison.hpp"
 #include "db/analysis/detection.hpp"
 #include "db/derived/derived.hpp"
+#include "db/derived/staged_runs.hpp"
 #include "db/store/run_query.hpp"
 #include "db/store/run_store.hpp"
 #include "db/store/step_store.hpp"
@@ -118,6 +119,7 @@ Result<bool> derive_series(Connection& connection, std::int64_t series_id,
                            Clock::time_point deadline) {
     std::vector<RunPair> missing;
     OSORA_TRY_VOID(in_transaction(connection, "write history", [&]() -> Result<void> {
+        move_staged_runs(connection, series_id);
         auto const groups = analysis::run_groups(load_series_runs(
             connection, "WHERE r.series_id=CAST(?1 AS INT) AND r.ended_us NOT NULL",
             std::to_string(series_id)));

@@ -144,6 +144,11 @@ void RunWriter::on(RunSubmitted const& event, std::int64_t wall_us) {
 
 void RunWriter::on(PlanChosen const& event, std::int64_t) {
     save_plan(connection_, run_.run_id, event.plan);
+    if (stage_work_of(event.plan).empty()) return;
+    auto const series = series_id_of(connection_, run_.series,
+                                     work_with_stages(facts(FactKind::config), event.plan));
+    if (series != run_.series_id && had_ended_) mark_series_stale(connection_, run_);
+    run_.series_id = series;
 }
 
 void RunWriter::on(ControllerStarted const& event, std::int64_t wall_us) {

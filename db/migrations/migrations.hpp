@@ -20,12 +20,13 @@ extern char const* const k0011SpKind;
 extern char const* const k0012BatchCurve;
 extern char const* const k0013Tokens;
 extern char const* const k0014StageStep;
+extern char const* const k0015StageWork;
 
 /// Step i brings `PRAGMA user_version` from i to i + 1.
-inline std::array<char const* const*, 14> const kMigrations{
+inline std::array<char const* const*, 15> const kMigrations{
     &k0001Runs,   &k0002RankCpus,   &k0003Health,      &k0004RankMatrix, &k0005Probe,
     &k0006Views,  &k0007Derived,    &k0008Collectives, &k0009Attempts,   &k0010ShardSize,
-    &k0011SpKind, &k0012BatchCurve, &k0013Tokens,      &k0014StageStep};
+    &k0011SpKind, &k0012BatchCurve, &k0013Tokens,      &k0014StageStep,  &k0015StageWork};
 
 /// "OSOR": distinguishes history.db from the database of another program.
 constexpr int kApplicationId = 0x4f534f52;

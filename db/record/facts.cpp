@@ -49,6 +49,22 @@ std::string value_or(Facts const& facts, std::string const& key, std::string fal
     return found == facts.end() ? std::move(fallback) : found->second;
 }
 
+struct WorkLayout {
+    std::vector<PlannedBucket> buckets;
+};
+struct WorkStage {
+    int at_step = 0;
+    WorkLayout chosen;
+};
+struct WorkStages {
+    std::vector<WorkStage> stages;
+};
+BOOST_DESCRIBE_STRUCT(WorkLayout, (), (buckets))
+BOOST_DESCRIBE_STRUCT(WorkStage, (), (at_step, chosen))
+BOOST_DESCRIBE_STRUCT(WorkStages, (), (stages))
+
+constexpr std::string_view kStagePrefix = "stage[";
+
 /// Keys of the resolved run file that a step's work depends on, as prefixes.
 constexpr std::array<std::string_view, 7> kWorkKeys{
     "run.job",         "model.arch",     "data.manifest", "data.latents",
@@ -104,10 +120,37 @@ std::string fingerprint_sha256(FactKind kind, Facts const& facts) {
 }
 
 Facts work_of(json::value const& config) {
+    return work_with_stages(flatten(config), nullptr);
+}
+
+Facts stage_work_of(json::value const& plan) {
     Facts work;
-    for (auto& [key, value] : flatten(config)) {
+    auto const parsed = protocol::from_json<WorkStages>(plan);
+    if (parsed.has_error()) return work;
+    for (std::size_t i = 0; i < parsed->stages.size(); ++i) {
+        auto const& stage = parsed->stages[i];
+        auto const path = fmt::format("{}{}]", kStagePrefix, i);
+        work[path + ".at_step"] = std::to_string(stage.at_step);
+        for (std::size_t k = 0; k < stage.chosen.buckets.size(); ++k) {
+            auto const& bucket = stage.chosen.buckets[k];
+            work[fmt::format("{}.bucket[{}]", path, k)] =
+                fmt::format("{} x {}, batch {}", bucket.resolution, bucket.num_frames,
+                            bucket.global_batch_size);
+        }
+    }
+    return work;
+}
+
+Facts work_with_stages(Facts const& config, json::value const& plan) {
+    Facts work = stage_work_of(plan);
+    for (auto const& [key, value] : config) {
         if (is_work(key, value)) work.emplace(key, value);
     }
+    return work;
+}
+
+Facts without_stages(Facts work) {
+    std::erase_if(work, [](auto const& fact) { return fact.first.starts_with(kStagePrefix); });
     return work;
 }
 

@@ -3,6 +3,7 @@
 #include "db/ingest/ingest.hpp"
 #include "tests/unit/db/history_kit.hpp"
 
+#include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 
 namespace osora::db::test {
@@ -133,6 +134,45 @@ TEST_F(DerivedRows, ARunThatHasNotEndedIsNoGroundForThem) {
     ingest();
     EXPECT_EQ(ask(kPairs), "");
     EXPECT_EQ(ask("SELECT run FROM v_window ORDER BY 1"), "1\n2\n");
+}
+
+/// With a [[stage]] of these frames from step 20 on.
+Records with_stage(Records records, int num_frames) {
+    namespace json = protocol::json;
+    json::value const bucket{
+        {"resolution", "64"}, {"num_frames", num_frames}, {"global_batch_size", 2}};
+    json::value const stage{{"at_step", 20}, {"chosen", {{"buckets", json::array{bucket}}}}};
+    for (auto& record : records) {
+        auto* chosen = std::get_if<protocol::PlanChosen>(&record.event);
+        if (chosen != nullptr) chosen->plan.as_object()["stages"] = json::array{stage};
+    }
+    return records;
+}
+
+TEST_F(DerivedRows, RunsWithOtherStagesDoOtherWork) {
+    write(1, with_stage(run(1, 0.5), 8));
+    write(2, with_stage(run(2, 0.8), 16));
+    write(3, with_stage(run(3, 0.9), 8));
+    write(4, run(4, 0.95));
+    ingest();
+    std::string const kSame =
+        "SELECT count(DISTINCT series_id) FROM run UNION ALL SELECT count(DISTINCT series_id) FROM "
+        "run WHERE number IN(1,3)";
+    EXPECT_EQ(ask(kSame), "3\n1\n");
+    EXPECT_EQ(ask(kPairs), "3|1\n");
+    // As an older version wrote it.
+    store_.reset();
+    SQLite::Database(file().string(), SQLite::OPEN_READWRITE)
+        .exec(
+            "UPDATE run SET series_id=(SELECT series_id FROM run WHERE number=4);"
+            "DELETE FROM attribution; DELETE FROM comparison; DELETE FROM stale_series; PRAGMA "
+            "user_version=14");
+    ASSERT_EQ(ask(kSame), "1\n1\n");
+    store_ = std::move(*Store::open(file()));
+    ingest();
+    EXPECT_EQ(ask(kSame), "3\n1\n");
+    EXPECT_EQ(ask(kPairs), "3|1\n");
+    EXPECT_EQ(ask(kAll), fresh());
 }
 
 }  // namespace

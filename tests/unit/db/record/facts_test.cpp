@@ -66,6 +66,25 @@ TEST(FactsTest, TheWorkIsModelBucketsAndData) {
     EXPECT_EQ(work, expected);
 }
 
+TEST(FactsTest, TheWorkOfAStagedRunIncludesItsStages) {
+    auto const plan = json::parse(
+        R"({"chosen": {"tp_size": 1}, "stages": [{"at_step": 30, "chosen": {"buckets": [
+            {"resolution": "64", "num_frames": 8, "global_batch_size": 16},
+            {"resolution": "128", "num_frames": 1, "global_batch_size": 4}]}}]})");
+    Facts const stages{{"stage[0].at_step", "30"},
+                       {"stage[0].bucket[0]", "64 x 8, batch 16"},
+                       {"stage[0].bucket[1]", "128 x 1, batch 4"}};
+    EXPECT_EQ(stage_work_of(plan), stages);
+    Facts const config{{"model.arch", "m"}, {"model.init", "w"}};
+    Facts all = stages;
+    all["model.arch"] = "m";
+    EXPECT_EQ(work_with_stages(config, plan), all);
+    EXPECT_EQ(without_stages(all), (Facts{{"model.arch", "m"}}));
+    for (char const* none : {"null", "{}", R"({"stages": []})", R"({"stages": 3})"}) {
+        EXPECT_EQ(stage_work_of(json::parse(none)), Facts{}) << none;
+    }
+}
+
 TEST(FactsTest, SaysWhereTwoSetsDiffer) {
     Facts const left{{"a", "1"}, {"b", "2"}, {"c", "3"}};
     Facts const right{{"a", "1"}, {"b", "7"}, {"d", "4"}};
