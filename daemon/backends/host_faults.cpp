@@ -16,4 +16,9 @@ OnHostFault fault_recorder(std::filesystem::path const& run_dir, Logger& log) {
     };
 }
 
+void report_fault(protocol::HostFault const& fault, OnHostFault const& on_fault, Logger& log) {
+    log.warning("host failed", {{"host", fault.host}, {"cause", fault.cause}});
+    if (on_fault) on_fault(fault);
+}
+
 }  // namespace osora::daemon

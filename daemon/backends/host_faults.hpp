@@ -15,4 +15,7 @@ using OnHostFault = std::function<void(protocol::HostFault const&)>;
 /// logged. `log` must outlive the result.
 [[nodiscard]] OnHostFault fault_recorder(std::filesystem::path const& run_dir, Logger& log);
 
+/// Logs that a host failed, and hands the fault to `on_fault`, which may be empty.
+void report_fault(protocol::HostFault const& fault, OnHostFault const& on_fault, Logger& log);
+
 }  // namespace osora::daemon

@@ -51,8 +51,7 @@ void SlurmBackend::set_address(AgentAddress const& address) {
 void SlurmBackend::fault(std::string const& host, int weight, std::string const& cause) {
     if (host.empty()) return;
     placement_.fault(host, weight);
-    log_.warning("host failed", {{"host", host}, {"cause", cause}});
-    if (options_.on_fault) options_.on_fault({host, cause, weight});
+    report_fault({host, cause, weight}, options_.on_fault, log_);
 }
 
 void SlurmBackend::start_agent(StartAgent const& order) {

@@ -65,9 +65,7 @@ void SshBackend::blame_host(BlameHost const& order) {
 }
 
 void SshBackend::fault(int node, int weight, std::string const& cause) {
-    std::string const& host = at(node).host.host;
-    log_.warning("host failed", {{"host", host}, {"cause", cause}});
-    if (options_.on_fault) options_.on_fault({host, cause, weight});
+    report_fault({at(node).host.host, cause, weight}, options_.on_fault, log_);
 }
 
 /// Reported once, until the host has answered again.
