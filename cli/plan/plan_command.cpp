@@ -6,6 +6,7 @@
 #include "cli/command/exit_code.hpp"
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
+#include "cli/plan/bad_hosts.hpp"
 #include "cli/plan/plan_subject.hpp"
 #include "cli/plan/plan_text.hpp"
 #include "topology/nccl/srun_files.hpp"
@@ -58,6 +59,10 @@ int run_plan(Context const& context, Arguments const& arguments) {
     if (subject.has_error()) return refuse_subject(subject.error());
     plan::ResolvedConfig const& resolved = subject->resolved;
     if (!resolved.problems.empty()) return print_problems(resolved.problems);
+    // As submit does: the hosts decide which measured network the plan assumes.
+    if (auto const note = place_bad_hosts(context, subject->resolved.config); !note.empty()) {
+        cli::print(stderr, "note: {}\n", note);
+    }
     auto const problems = plan_problems(resolved, subject->inputs.cluster);
     if (!problems.empty()) return print_problems(problems);
     if (auto const file = arguments.value("--calibration")) subject->inputs.calibration = *file;

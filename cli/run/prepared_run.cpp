@@ -11,17 +11,16 @@
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
 #include "cli/command/state_folder.hpp"
+#include "cli/plan/bad_hosts.hpp"
 #include "cli/run/code_facts.hpp"
 #include "cli/run/facts.hpp"
 #include "cli/run/launch.hpp"
 #include "cli/run/run_command.hpp"
 #include "cli/run/run_secrets.hpp"
 #include "cli/run/slurm/submit_slurm.hpp"
-#include "plan/config/candidate_hosts.hpp"
 #include "plan/config/cross_checks.hpp"
 #include "plan/config/notify_checks.hpp"
 #include "protocol/clip_score.hpp"
-#include "protocol/node_memory_file.hpp"
 #include "protocol/secret_key.hpp"
 
 #include <fmt/format.h>
@@ -58,15 +57,6 @@ Result<void> check_score(Context const& context, plan::RunConfig const& config,
     if (text && !std::filesystem::exists(module, ignored))
         return invalid("score.scores: text: " + std::string(protocol::kNoTextReader));
     return {};
-}
-
-/// The note about hosts that are used last; "" if there are none.
-std::string place_bad_hosts(Context const& context, plan::RunConfig& config) {
-    auto const state = state_dir(context.environment);
-    if (state.has_error()) return "";
-    auto const bad =
-        protocol::remembered_bad_hosts(protocol::StatePaths{*state}, RealEnv().wall_us());
-    return plan::use_bad_hosts_last(config, bad);
 }
 
 plan::ResolvedConfig with_layout(plan::ResolvedConfig resolved, plan::LayoutPlan const& chosen) {

@@ -62,6 +62,10 @@ TEST_F(Nodes, AreUsedLastOverSsh) {
                                 "--set", "resources.nodes=1", "--set", R"(ssh.hosts=["n3","n6"])"});
     EXPECT_EQ(planned.code, 0) << planned.err;
     EXPECT_THAT(planned.err, HasSubstr("note: ssh.hosts: n3 failed runs lately"));
+    auto const alone = osora({"plan", "run.toml", "--set", "resources.backend=ssh", "--set",
+                              "resources.nodes=1", "--set", R"(ssh.hosts=["n3","n6"])"});
+    EXPECT_EQ(alone.code, 0) << alone.err;
+    EXPECT_THAT(alone.err, HasSubstr("note: ssh.hosts: n3 failed runs lately"));
 }
 
 TEST_F(Nodes, ADamagedRecordIsNamed) {
