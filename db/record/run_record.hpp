@@ -125,8 +125,12 @@ struct StepTable {
     std::vector<int> bucket;           // index into `buckets`
     std::vector<std::string> buckets;  // distinct, in order of appearance
     std::map<std::string, StepColumn> columns;
+    std::vector<int> stands_for;  // steps that each stands for, of a thinned run; empty: itself
 
     [[nodiscard]] std::size_t size() const { return step.size(); }
+    [[nodiscard]] double weight(std::size_t index) const {
+        return stands_for.empty() ? 1 : stands_for[index];
+    }
     /// nullptr when no step has it.
     [[nodiscard]] StepColumn const* column(std::string const& name) const {
         auto const found = columns.find(name);

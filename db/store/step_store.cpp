@@ -3,6 +3,7 @@
 #include "db/store/step_store.hpp"
 
 #include "db/store/described_row.hpp"
+#include "db/store/thinning.hpp"
 
 #include <algorithm>
 
@@ -46,12 +47,27 @@ void load_column(Connection& connection, std::int64_t run_id, std::int64_t metri
     row.reset();
 }
 
+/// A step that is left of a thinned range stands for those up to the next one.
+void load_weights(Connection& connection, std::int64_t run_id, StepTable& into) {
+    auto const ranges = thinned_ranges(connection, run_id);
+    if (ranges.empty()) return;
+    into.stands_for.assign(into.size(), 1);
+    for (auto const& range : ranges) {
+        for (std::size_t i = 0; i < into.size(); ++i) {
+            int const step = into.step[i];
+            if (step < range.start || step >= range.stop) continue;
+            into.stands_for[i] = std::min(kThinKeepEvery, range.stop - step);
+        }
+    }
+}
+
 }  // namespace
 
 StepTable load_steps(Connection& connection, std::int64_t run_id,
                      std::span<std::string_view const> metrics) {
     StepTable steps;
     load_rows(connection, run_id, steps);
+    load_weights(connection, run_id, steps);
     for (auto const metric : metrics) {
         auto const id = select_integer(connection,
                                        "SELECT metric_id FROM metric m WHERE name=?1 AND EXISTS("

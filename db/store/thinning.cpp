@@ -124,6 +124,12 @@ std::vector<StepRange> ranges_of(Connection& connection, std::int64_t run_id) {
     return ranges_to_thin(static_cast<int>(last.value_or(-1)), events);
 }
 
+std::vector<StepRange> thinned_ranges(Connection& connection, std::int64_t run_id) {
+    auto const thinned = select_integer(
+        connection, "SELECT k.steps FROM kept k JOIN run r USING(uuid) WHERE r.run_id=?1", run_id);
+    return thinned.value_or(0) != 0 ? ranges_of(connection, run_id) : std::vector<StepRange>();
+}
+
 std::vector<StepRange> windows_of(Connection& connection, std::int64_t run_id) {
     std::vector<int> events;
     auto& row = bind(

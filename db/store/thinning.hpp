@@ -32,6 +32,8 @@ void forget_thinning(Connection& connection, std::string const& uuid);
                                                              RunRecord const& run);
 
 [[nodiscard]] std::vector<StepRange> ranges_of(Connection& connection, std::int64_t run_id);
+/// The ranges of which every tenth step is left; none: all steps are there.
+[[nodiscard]] std::vector<StepRange> thinned_ranges(Connection& connection, std::int64_t run_id);
 /// Steps in `range` that would be removed.
 [[nodiscard]] std::int64_t count_steps(Connection& connection, std::int64_t run_id,
                                        StepRange range);

@@ -12,11 +12,12 @@ constexpr std::size_t kBootstrapBlocksMin = 10;
 void add_step(StepParts const& step, std::size_t bucket, BucketSums& into) {
     if (into.size() <= bucket) into.resize(bucket + 1);
     auto& sums = into[bucket];
-    sums.steps += 1;
-    sums.step_s += step.step_s;
-    sums.work_s += step.work_s;
-    sums.samples_per_rank += step.samples_per_rank;
-    for (std::size_t i = 0; i < kParts; ++i) sums.s[i] += step.s[i];
+    double const weight = step.weight;
+    sums.steps += weight;
+    sums.step_s += weight * step.step_s;
+    sums.work_s += weight * step.work_s;
+    sums.samples_per_rank += weight * step.samples_per_rank;
+    for (std::size_t i = 0; i < kParts; ++i) sums.s[i] += weight * step.s[i];
 }
 
 }  // namespace

@@ -73,9 +73,10 @@ Efficiency efficiency_of(std::vector<RunHistory> const& runs) {
     double useful_s = 0, most_s = 0, step_s = 0;
     for (auto const& run : runs) {
         for (auto const& step : step_parts(run.steps)) {
-            useful_s += step[Part::compute];
-            most_s += step[Part::compute] + step[Part::imbalance] + step[Part::slower_rank];
-            step_s += step.step_s;
+            useful_s += step.weight * step[Part::compute];
+            most_s += step.weight *
+                      (step[Part::compute] + step[Part::imbalance] + step[Part::slower_rank]);
+            step_s += step.weight * step.step_s;
         }
     }
     if (useful_s <= 0 || step_s <= 0) return {};

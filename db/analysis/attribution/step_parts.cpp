@@ -48,6 +48,7 @@ StepParts parts_of(StepTable const& steps, std::size_t index) {
     auto const mean_of = [&](char const* name) { return figure_of(steps, name, index).mean; };
     StepParts parts;
     parts.bucket = steps.bucket[index];
+    parts.weight = steps.weight(index);
     parts.step_s = mean_of("step_time_s");
     if (steps.ranks[index] > 0) {
         parts.samples_per_rank = static_cast<double>(steps.samples[index]) / steps.ranks[index];
@@ -82,8 +83,8 @@ std::vector<StepParts> step_parts(StepTable const& steps) {
 double residual_share(std::vector<StepParts> const& steps) {
     double residual_s = 0, step_s = 0;
     for (auto const& each : steps) {
-        residual_s += std::abs(each[Part::residual]);
-        step_s += each.step_s;
+        residual_s += each.weight * std::abs(each[Part::residual]);
+        step_s += each.weight * each.step_s;
     }
     return step_s > 0 ? residual_s / step_s : kUnknown;
 }

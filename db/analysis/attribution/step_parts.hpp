@@ -29,7 +29,8 @@ enum class Part {
 constexpr std::size_t kParts = 9;
 
 struct StepParts {
-    int bucket = 0;  // index into StepTable::buckets
+    int bucket = 0;     // index into StepTable::buckets
+    double weight = 1;  // StepTable::weight()
     double step_s = 0;
     std::array<double, kParts> s{};  // by Part
     double work_s = 0;               // of compute: forward and backward, which grow with samples

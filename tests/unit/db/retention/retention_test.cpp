@@ -204,6 +204,25 @@ TEST_F(Retention, ReportsStayAndRowsGo) {
     EXPECT_THAT(plan_retention(*store_, rules_)->runs, IsEmpty());
 }
 
+TEST_F(Retention, StepsThatStayStandForTheOthers) {
+    auto const steps = [&] { return load_run(*store_, find_run(*store_, "1")->run_id)->steps; };
+    EXPECT_THAT(steps().stands_for, IsEmpty());
+    vacuum();
+    auto const left = steps();
+    ASSERT_EQ(left.stands_for.size(), left.size());
+    double all = 0;
+    for (std::size_t i = 0; i < left.size(); ++i) {
+        all += left.weight(i);
+        bool const is_near = i > 0 && left.step[i] == left.step[i - 1] + 1;
+        if (left.step[i] < 500 || (is_near && left.step[i] % 10 != 0)) {
+            EXPECT_EQ(left.weight(i), 1) << left.step[i];
+        }
+    }
+    EXPECT_LT(left.size(), 1000u);
+    // At both ends of a thinned range up to nine steps belong to none.
+    EXPECT_NEAR(all, 2000, 100);
+}
+
 TEST_F(Retention, MatricesGoFirstAndTheReportStillStays) {
     auto const before = report();
     rules_.now_us = 1'700'000'000'000'000 + 20 * kDayUs;

@@ -54,6 +54,52 @@ TEST(CompareRuns, SlowerFasterOrTheSame) {
     EXPECT_EQ(verdict({}, stalled), SpeedVerdict::same) << "one step of a hundred";
 }
 
+/// Without the rows from step 200 on of which only every tenth stays.
+StepTable thinned(StepTable const& all) {
+    StepTable left;
+    left.buckets = all.buckets;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        bool const is_early = all.step[i] < 200;
+        if (!is_early && all.step[i] % 10 != 0) continue;
+        left.step.push_back(all.step[i]);
+        left.attempt.push_back(all.attempt[i]);
+        left.ranks.push_back(all.ranks[i]);
+        left.samples.push_back(all.samples[i]);
+        left.repeated.push_back(all.repeated[i]);
+        left.bucket.push_back(all.bucket[i]);
+        left.stands_for.push_back(is_early ? 1 : 10);
+        for (auto const& [name, column] : all.columns) {
+            auto& into = left.columns[name];
+            into.mean.push_back(column.mean[i]);
+            into.min.push_back(column.min[i]);
+            into.max.push_back(column.max[i]);
+            into.argmax.push_back(column.argmax[i]);
+        }
+    }
+    return left;
+}
+
+// Steps take 3.8 s up to step 200, and 4.8 s from there on to step 1,200.
+TEST(CompareRuns, AStepThatStandsForTenCountsTenTimes) {
+    MadeRun slower;
+    slower.steps = 1200;
+    slower.rank_step = [](int step, int) {
+        RankStep each;
+        each.transfer_s += step < 200 ? 0 : 1;
+        return each;
+    };
+    auto const all = history(slower);
+    auto old = all;
+    old.steps = thinned(all.steps);
+    ASSERT_EQ(old.steps.size(), 300u);
+    auto const whole = compare_runs({history({})}, {all});
+    auto const part = compare_runs({history({})}, {old});
+    double const warm_s = (180 * 3.8 + 1000 * 4.8) / 1180;  // 20 steps warm up
+    EXPECT_NEAR(whole.waterfall.b_s, warm_s, 1e-9);
+    EXPECT_NEAR(part.waterfall.b_s, warm_s, 1e-9);
+    EXPECT_NEAR(part.b.efficiency.parallel, whole.b.efficiency.parallel, 1e-9);
+}
+
 TEST(CompareRuns, PopEfficienciesMultiply) {
     MadeRun b;
     b.rank_step = [](int, int rank) {
