@@ -169,8 +169,8 @@ Evaluation predict(EvaluateRow const& row) {
     bool const one = layout.pp_size == 1;
     double const ends = one ? first + last : std::max(first, last);
     double const ends_comm = one || last >= first ? last_comm : 0;
-    double const longest = stage.total_s() + ends;
-    double const all_stages = stages * stage.total_s() + first + last;
+    // The time of all stages beyond that of the longest; exactly 0 for one stage.
+    double const others = (stages - 1) * stage.total_s() + (first + last - ends);
 
     StepParts parts;
     parts.compute_s = micro_batches * (stage.forward_s + stage.backward_s + ends - ends_comm);
@@ -180,8 +180,7 @@ Evaluation predict(EvaluateRow const& row) {
     parts.sp_comm_s = micro_batches * stage.sp_s;
     parts.pp_comm_s = micro_batches * stage.pp_s;
     // All stages fill one after the other before the longest is always busy, then drain.
-    parts.bubble_s =
-        std::max(0.0, all_stages - longest) / static_cast<double>(layout.virtual_stages);
+    parts.bubble_s = others / static_cast<double>(layout.virtual_stages);
     DataParallel const data = data_parallel(row, work, stage);
     parts.dp_comm_s = data.comm_s;
     parts.compute_s += data.slowdown_s;

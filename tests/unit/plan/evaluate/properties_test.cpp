@@ -72,6 +72,17 @@ TEST(EvaluateProperties, MoreWorkTakesLonger) {
     }
 }
 
+TEST(EvaluateProperties, OneStageHasNoBubble) {
+    for (EvaluateRow const& row : legal_rows(2000)) {
+        double const bubble_s = evaluate(row).parts.bubble_s;
+        if (row.layout.pp_size == 1) {
+            ASSERT_EQ(bubble_s, 0);
+        } else {
+            ASSERT_GT(bubble_s, 0);
+        }
+    }
+}
+
 // A pipeline without communication idles for (p - 1)/m of its work, interleaved for 1/v of it
 // (arXiv 2104.04473, 2.2).
 TEST(EvaluateProperties, BubblesFollowTheSchedule) {
