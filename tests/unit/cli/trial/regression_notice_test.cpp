@@ -140,6 +140,12 @@ TEST(RepeatOfASuspect, WhatCannotBeComparedSaysNothing) {
     auto other_bucket = repeat_of(14);
     other_bucket[0].summary.measured->buckets[0].bucket = "8x8x8";
     EXPECT_FALSE(judged(all, other_bucket).has_value());
+    auto other_model = repeat_of(14);
+    other_model[0].work = {{"model.arch", "other"}};
+    EXPECT_FALSE(judged(all, other_model).has_value());
+    auto without_its_stage = repeat_of(14);
+    without_its_stage[0].work = {{"stage[0].at_step", "30"}};
+    EXPECT_TRUE(judged(all, without_its_stage).has_value()) << "a repeat ends before it";
     EXPECT_FALSE(judged(all, {}).has_value());
     EXPECT_FALSE(judged(runs({7, 7.05, 6.98, 7.02, 7.01, 6.99, 7}), repeat_of(14)).has_value());
 }
