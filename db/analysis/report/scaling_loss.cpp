@@ -63,17 +63,20 @@ std::string largest_loss(ScalingRow const& base, ScalingRow const& row) {
     auto const samples_of_a_rank = [](ScalingRow const& each) {
         return each.samples_per_s * each.step_s / each.ranks;
     };
-    // The compute time that a rank would have at the speed of the smallest size.
-    double const ideal = compute(base) * samples_of_a_rank(row) / samples_of_a_rank(base);
+    // What the base's step would take with the samples of a rank of this row.
+    double const scale = samples_of_a_rank(row) / samples_of_a_rank(base);
+    auto const lost = [&](double ScalingRow::*share) {
+        return row.step_s * known(row.*share) - scale * base.step_s * known(base.*share);
+    };
     struct Part {
         double seconds;
         std::string text;
     };
     std::array<Part, 4> const parts{
-        Part{row.step_s * known(row.comm_share), "is exposed communication"},
-        Part{row.step_s * known(row.wait_share), "is waiting for a slower rank"},
-        Part{row.step_s * known(row.data_share), "is waiting for data"},
-        Part{compute(row) - ideal,
+        Part{lost(&ScalingRow::comm_share), "is exposed communication"},
+        Part{lost(&ScalingRow::wait_share), "is waiting for a slower rank"},
+        Part{lost(&ScalingRow::data_share), "is waiting for data"},
+        Part{compute(row) - scale * compute(base),
              row.shares_cores ? "is slower computing: ranks share cores" : "is slower computing"}};
     auto const largest = std::ranges::max_element(parts, {}, &Part::seconds);
     if (largest->seconds <= 0) return {};

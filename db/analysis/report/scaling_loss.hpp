@@ -26,7 +26,7 @@ using BucketTimes = std::map<std::string, BucketTime>;
                                 int other_ranks);
 
 /// "0.21 s of the 0.40 s is waiting for a slower rank": the part of the row's step that grew most
-/// over what the base's step would take at this size.
+/// over that of the base's step, scaled to the samples that a rank has here, and by how much.
 [[nodiscard]] std::string largest_loss(ScalingRow const& base, ScalingRow const& row);
 
 }  // namespace osora::db::analysis

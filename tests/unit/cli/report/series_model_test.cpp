@@ -180,6 +180,13 @@ TEST(SeriesReportTest, NamesTheLargestLoss) {
     two.wait_share = 0.45;
     EXPECT_THAT(series_of({run(1, 1, 0.8), two}).rows[1].loss,
                 HasSubstr("360 ms of the 800 ms is waiting for a slower rank"));
+    // Of the 480 ms of the base's communication 240 would be left, and 320 are.
+    auto base = run(1, 2, 0.8), four = run(2, 4, 0.8);
+    base.comm_share = 0.6;
+    four.comm_share = 0.4;
+    four.wait_share = 0.3;
+    EXPECT_THAT(series_of({base, four}).rows[1].loss,
+                HasSubstr("240 ms of the 800 ms is waiting for a slower rank"));
 }
 
 }  // namespace
