@@ -176,7 +176,7 @@ void locate(Scaled const& series, Segment const& left, Segment const& right, Cha
     }
 }
 
-double p_between(Scaled const& series, Segment const& left, Segment const& right) {
+double p_of_split(Scaled const& series, Segment const& left, Segment const& right) {
     Values const before = slice(series.values, left), after = slice(series.values, right);
     if (std::min(before.size(), after.size()) >= kRankTestMin) {
         return mann_whitney_p(before, after);
@@ -187,9 +187,16 @@ double p_between(Scaled const& series, Segment const& left, Segment const& right
     return student_t_p((median(after) - median(before)) / error, n + m - 2);
 }
 
+/// Of the split between two segments, which could have been elsewhere between their outer ends.
+double p_between(Scaled const& series, Segment const& left, Segment const& right, int min_segment) {
+    int const splits = left.size() + right.size() - 2 * min_segment + 1;
+    return p_of_best(p_of_split(series, left, right), std::max(1, splits));
+}
+
 /// The cuts that were left out, each with the levels of its neighbours.
 std::vector<ChangePoint> small_changes(std::span<double const> values, Scaled const& series,
-                                       std::vector<int> const& all, std::vector<int> const& kept) {
+                                       std::vector<int> const& all, std::vector<int> const& kept,
+                                       int min_segment) {
     constexpr double kSure = 0.001;
     std::vector<ChangePoint> small;
     auto const parts = segments_between(all, static_cast<int>(values.size()));
@@ -197,7 +204,7 @@ std::vector<ChangePoint> small_changes(std::span<double const> values, Scaled co
         if (std::ranges::count(kept, all[i]) > 0) continue;
         ChangePoint point = change_at(values, all, i);
         locate(series, parts[i], parts[i + 1], point);
-        point.p = p_between(series, parts[i], parts[i + 1]);
+        point.p = p_between(series, parts[i], parts[i + 1], min_segment);
         if (point.p <= kSure) small.push_back(point);
     }
     return small;
@@ -223,11 +230,11 @@ Segmentation robust_change_points(std::span<double const> values,
     result.points = large_changes(values, all, options.min_effect);
     std::vector<int> cuts;
     for (auto const& point : result.points) cuts.push_back(point.index);
-    result.small = small_changes(values, series, all, cuts);
+    result.small = small_changes(values, series, all, cuts, options.min_segment);
     auto const parts = segments_between(cuts, static_cast<int>(values.size()));
     for (std::size_t i = 0; i < result.points.size(); ++i) {
         locate(series, parts[i], parts[i + 1], result.points[i]);
-        result.points[i].p = p_between(series, parts[i], parts[i + 1]);
+        result.points[i].p = p_between(series, parts[i], parts[i + 1], options.min_segment);
     }
     result.noise = series.noise / series.level;
     result.correlation = series.correlation;

@@ -30,8 +30,8 @@ struct Bimodality {
 
 struct Segmentation {
     /// Levels are medians. p is Mann and Whitney's between the two segments when both have 5
-    /// values, else that of Student's t of their medians; both are too small (significance.hpp) and
-    /// decide nothing. [lo, hi] holds the change in about 95 of 100 cases.
+    /// values, else that of Student's t of their medians, times the places where the split could
+    /// have been; it decides nothing. [lo, hi] holds the change in about 95 of 100 cases.
     std::vector<ChangePoint> points;
     /// Changes that are as certain (p <= 0.001) but smaller than options.min_effect: they do not
     /// count.

@@ -88,4 +88,9 @@ double mann_whitney_p(std::span<double const> left, std::span<double const> righ
     return 2 * boost::math::cdf(boost::math::complement(boost::math::normal(), z));
 }
 
+double p_of_best(double p, int splits) {
+    double const bound = p * splits;
+    return bound > 1 ? 1 : bound;
+}
+
 }  // namespace osora::db::analysis::changepoint

@@ -1,6 +1,5 @@
 // p values for two samples of independent values. Pure. For neighbouring segments they are too
-// small, because the same values determined the split: they rank change points, and decide only in
-// the detectors that say so.
+// small, because the same values determined the split; p_of_best() corrects for that.
 #pragma once
 
 #include <span>
@@ -14,5 +13,9 @@ namespace osora::db::analysis::changepoint {
 /// else the normal approximation with corrections for ties and continuity. NaN when a sample is
 /// empty; 1 when all values are equal.
 [[nodiscard]] double mann_whitney_p(std::span<double const> left, std::span<double const> right);
+
+/// A bound on p of the best of several splits, of which `p` is the least (Bonferroni): the same
+/// values chose it. NaN for NaN.
+[[nodiscard]] double p_of_best(double p, int splits);
 
 }  // namespace osora::db::analysis::changepoint

@@ -1,5 +1,7 @@
 #include "db/analysis/changepoint/segmentation.hpp"
 
+#include "db/analysis/changepoint/significance.hpp"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,6 +36,8 @@ TEST(Segmentation, SaysLevelsPlaceAndNoise) {
     EXPECT_NEAR(point.before, 7.3, 0.07);
     EXPECT_NEAR(point.after, 14.1, 0.14);
     EXPECT_LT(point.p, 1e-10);
+    std::span<double const> const all(values);
+    EXPECT_DOUBLE_EQ(point.p, 75 * mann_whitney_p(all.first(40), all.last(40))) << "of 75 places";
     EXPECT_NEAR(robust.noise, 0.02, 0.006);
     EXPECT_LT(robust.correlation, 0.3);
     EXPECT_FALSE(robust.modes);

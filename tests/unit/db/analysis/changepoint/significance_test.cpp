@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <random>
+#include <span>
 #include <vector>
 
 namespace osora::db::analysis::changepoint {
@@ -39,6 +42,29 @@ TEST(Significance, MannWhitneyWithTiesAndManyValues) {
     EXPECT_NEAR(mann_whitney_p(low, high), 0.0010471367211717024, 1e-14);
     EXPECT_EQ(mann_whitney_p(Values(9, 2.0), Values(40, 2.0)), 1);
     EXPECT_TRUE(std::isnan(mann_whitney_p({}, Values{1})));
+}
+
+// Series without a change: the best of all splits seems significant far too often.
+TEST(Significance, TheBestOfSeveralSplitsIsCorrected) {
+    constexpr int kSeries = 400, kCount = 20, kSide = 3;
+    std::mt19937_64 random(5);
+    std::normal_distribution<double> normal;
+    int plain = 0, corrected = 0;
+    for (int i = 0; i < kSeries; ++i) {
+        Values values;
+        for (int k = 0; k < kCount; ++k) values.push_back(normal(random));
+        std::span<double const> const all(values);
+        double least = 1;
+        for (std::size_t at = kSide; at + kSide <= kCount; ++at) {
+            least = std::min(least, mann_whitney_p(all.first(at), all.subspan(at)));
+        }
+        plain += least <= 0.05;
+        corrected += p_of_best(least, kCount - 2 * kSide + 1) <= 0.05;
+    }
+    EXPECT_GT(plain, 0.12 * kSeries);
+    EXPECT_LE(corrected, 0.05 * kSeries);
+    EXPECT_EQ(p_of_best(0.3, 4), 1);
+    EXPECT_TRUE(std::isnan(p_of_best(std::nan(""), 4)));
 }
 
 }  // namespace
