@@ -28,7 +28,7 @@ json::object run_object(db::analysis::RunSummary const& summary, RunState const&
             {"user", run.user},
             {"host", run.host},
             {"run_dir", run.run_dir},
-            {"state", state.over ? "done" : "running"},
+            {"state", state.status},
             {"verdict", state.over ? json::value(json::string(state.word)) : json::value()},
             {"exit_code", run.exit_code},
             {"cause", state.cause},

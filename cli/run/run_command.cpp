@@ -5,6 +5,7 @@
 #include "base/host_name.hpp"
 #include "cli/run/control_client.hpp"
 #include "cli/run/journal_tail.hpp"
+#include "db/analysis/run_state.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -75,17 +76,7 @@ bool is_over(protocol::RunView const& view) {
 }
 
 std::string state_word(protocol::RunView const& view, bool has_controller) {
-    if (is_over(view)) {
-        switch (view.status.verdict) {
-            case protocol::Verdict::ok:
-                return "done";
-            case protocol::Verdict::cancelled:
-            case protocol::Verdict::preempted:
-                return "stopped";
-            default:
-                return "failed";
-        }
-    }
+    if (is_over(view)) return db::analysis::ended_word(view.status.verdict);
     if (!has_controller) return view.records == 0 ? "not started" : "lost";
     return boost::describe::enum_to_string(view.status.state, "?");
 }

@@ -18,6 +18,7 @@
 #include "cli/text/wall_time.hpp"
 
 #include "base/text/units.hpp"
+#include "db/analysis/run_state.hpp"
 #include "db/store/queries.hpp"
 #include "protocol/notice_kinds.hpp"
 
@@ -114,14 +115,6 @@ protocol::json::object to_object(ActiveRun const& run) {
         {"controller_pid", view.controller_pid}};
 }
 
-/// As state_word() for a run that is over.
-std::string ended_word(protocol::Verdict verdict) {
-    if (verdict == protocol::Verdict::ok) return "done";
-    bool const stopped =
-        verdict == protocol::Verdict::cancelled || verdict == protocol::Verdict::preempted;
-    return stopped ? "stopped" : "failed";
-}
-
 protocol::json::object to_object(db::analysis::RunSummary const& summary) {
     auto const& run = summary.run;
     auto const measured = summary.measured.value_or(db::analysis::Measured{});
@@ -129,7 +122,7 @@ protocol::json::object to_object(db::analysis::RunSummary const& summary) {
             {"name", run.name},
             {"uuid", run.uuid},
             {"run_dir", run.run_dir},
-            {"state", ended_word(run.verdict)},
+            {"state", db::analysis::ended_word(run.verdict)},
             {"verdict", protocol::to_json(run.verdict)},
             {"exit_code", run.exit_code},
             {"cause", run.cause},
@@ -187,7 +180,7 @@ Line row(db::analysis::RunSummary const& run) {
     auto const measured = run.measured.value_or(db::analysis::Measured{});
     return {run.run.number,
             run.run.name,
-            ended_word(run.run.verdict),
+            db::analysis::ended_word(run.run.verdict),
             step_cell(measured.next_step, run.run.steps_planned),
             std::isnan(measured.step_s_median) ? "-" : format_seconds(measured.step_s_median),
             ago(run.run.ended_us.value_or(0))};

@@ -18,7 +18,12 @@ struct RunState {
     std::string cause;  // empty if there is no problem
     bool over = true;
     bool good = true;  // running, or ended ok
+    /// As osora status says it: running, done, stopped, failed; lost: the controller is gone.
+    std::string status = "running";
 };
+
+/// "done", "stopped" or "failed".
+[[nodiscard]] std::string ended_word(protocol::Verdict verdict);
 
 /// A run without a recorded end whose controller is gone has the verdict controller_lost.
 [[nodiscard]] RunState state_of(RunRecord const& run, LivenessFacts const& liveness);

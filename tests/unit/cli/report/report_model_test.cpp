@@ -187,6 +187,26 @@ TEST(RunStateTest, KnowsALostController) {
     EXPECT_EQ(state_of(run, {.controller_alive = true}).word, "oom");
 }
 
+// The words of osora status.
+TEST(RunStateTest, SaysHowARunEndedAsStatusDoes) {
+    using protocol::Verdict;
+    auto const word_of = [](Verdict verdict) {
+        db::RunRecord run;
+        run.ended_us = 5;
+        run.verdict = verdict;
+        return state_of(run, {}).status;
+    };
+    EXPECT_EQ(word_of(Verdict::ok), "done");
+    EXPECT_EQ(word_of(Verdict::cancelled), "stopped");
+    EXPECT_EQ(word_of(Verdict::preempted), "stopped");
+    EXPECT_EQ(word_of(Verdict::oom), "failed");
+    EXPECT_EQ(state_of({}, {.controller_alive = true}).status, "running");
+    EXPECT_EQ(state_of({}, {}).status, "lost");
+    auto const failed = report_of({.number = 41, .end = {Verdict::oom, 1, "it did not fit"}});
+    EXPECT_THAT(render(failed, ReportFormat::json),
+                HasSubstr("\"state\":\"failed\",\"verdict\":\"oom\""));
+}
+
 TEST(CoreUseTest, CountsThreadsAgainstCores) {
     auto const cores_of = [](DemoRun const& run) { return report_of(run).cores; };
     EXPECT_FALSE(cores_of({.ranks_per_node = 2, .loaders = 0, .cpus = 2}).shared);
