@@ -111,8 +111,11 @@ struct StepWatch::Followed {
         records = std::make_shared<PipeSource>(pipe.native_handle());
         if (finder.find) log = std::make_shared<LogSource>(self.output);
         if (log && !log->is_open()) log.reset();
-        StepIntake::Sources sources{
-            .records = records, .output = log, .finder = std::move(finder), .from_one = from_one};
+        StepIntake::Sources sources{.records = records,
+                                    .output = log,
+                                    .finder = std::move(finder),
+                                    .from_one = from_one,
+                                    .from_start = self.attempt == 0};
         intake.emplace(std::move(sources), [this](SaidStep said) { tell(std::move(said)); });
     }
     void tell(SaidStep said) {

@@ -18,6 +18,11 @@ std::optional<SaidStep> ExecSteps::take(plan::StepFigures const& figures, StepSo
         from_one_ = step == 1 || (step > 1 && from_one_);
         offset_ = from_one_ ? -1 : 0;
     }
+    if (is_second_ && from_start_ && !from_one_ && last_step_ > 1 && step == 2 * last_step_) {
+        from_one_ = true;
+        offset_ = -1;
+    }
+    is_second_ = first;
     std::chrono::duration<double> const since = now - last_at_;
     last_step_ = step;
     last_at_ = now;

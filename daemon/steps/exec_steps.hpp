@@ -18,7 +18,10 @@ public:
     static constexpr std::int64_t kStepsMax = 1'000'000'000;  // the journal's limit
 
     /// `from_one`: an earlier attempt of the program counted from 1; it may continue at any step.
-    explicit ExecSteps(bool from_one = false) : from_one_(from_one) {}
+    /// `from_start`: this is its first attempt. If the first two steps are then 10 and 20, it
+    /// reports every tenth, and counts from 1: one that counts from 0 would have reported 0.
+    explicit ExecSteps(bool from_one = false, bool from_start = false)
+        : from_one_(from_one), from_start_(from_start) {}
 
     /// nullopt: nothing new, or a step of kStepsMax and more. The first step without a time only
     /// starts the clock. Once the descriptor has been used, output is no longer read.
@@ -34,7 +37,8 @@ private:
     std::int64_t offset_ = 0;  // added to it
     MonotonicTime last_at_{};
     bool descriptor_ = false;
-    bool from_one_ = false;
+    bool from_one_ = false, from_start_ = false;
+    bool is_second_ = false;  // the next step
 };
 
 }  // namespace osora::daemon

@@ -15,7 +15,9 @@ ReadBudget::ReadBudget(Clock clock, std::size_t bytes, MonotonicTime time)
     : clock_(std::move(clock)), bytes_(bytes), until_(clock_() + time) {}
 
 StepIntake::StepIntake(Sources sources, OnStep on_step)
-    : finder_(std::move(sources.finder)), on_step_(std::move(on_step)), steps_(sources.from_one) {
+    : finder_(std::move(sources.finder)),
+      on_step_(std::move(on_step)),
+      steps_(sources.from_one, sources.from_start) {
     records_.source = std::move(sources.records);
     if (finder_.find) output_.source = std::move(sources.output);
 }

@@ -75,7 +75,7 @@ public:
     struct Sources {
         std::shared_ptr<ByteSource> records, output;  // may be empty
         Finder finder;                                // of lines of the output
-        bool from_one = false;                        // of ExecSteps
+        bool from_one = false, from_start = false;    // of ExecSteps
     };
     StepIntake(Sources sources, OnStep on_step);
 

@@ -188,6 +188,19 @@ TEST(ExecSteps, OtherNumbersStayAsTheProgramGivesThem) {
     EXPECT_FALSE(from_zero.counts_from_one() || unknown.counts_from_one());
 }
 
+// As Megatron-LM with --log-interval 10: 100 steps are done after step 100.
+TEST(ExecSteps, AProgramThatReportsEveryTenthStepCountsFromOne) {
+    ExecSteps tenth(false, true);
+    EXPECT_THAT(taken(tenth, {10, 20, 90, 100}), ElementsAre(10, 19, 89, 99));
+    EXPECT_TRUE(tenth.counts_from_one());
+    std::vector<std::vector<int>> const as_given{{9, 19, 29}, {500, 501, 502}, {0, 10, 20}};
+    for (auto const& printed : as_given) {
+        ExecSteps other(false, true);
+        EXPECT_EQ(taken(other, printed), printed);
+        EXPECT_FALSE(other.counts_from_one());
+    }
+}
+
 TEST(ExecSteps, AProgramThatCountsAgainForEverStopsAtTheLastStep) {
     ExecSteps steps;
     int last = -1, reported = 0;
