@@ -48,11 +48,21 @@ public:
         if (resume && before.verdict == protocol::Verdict::ok) return 0;
         Supervision supervision;
         while (true) {
-            OSORA_TRY(auto const child, start(resume));
-            watch(child);
-            ExitStatus const status = reap(child);
-            SupervisionStep const step = supervision.on_end(env_.now(), end_of(status));
-            if (step.what != AfterEnd::restart) return finish(status);
+            auto const child = start(resume);
+            ExitStatus status;
+            ControllerEnd end;
+            if (child.has_value()) {
+                watch(*child);
+                status = reap(*child);
+                end = end_of(status);
+            } else {  // a node that is short of processes or memory may have them again
+                end.not_started = "cannot start controller: " + child.error().message;
+            }
+            SupervisionStep const step = supervision.on_end(env_.now(), end);
+            if (step.what != AfterEnd::restart) {
+                if (child.has_error()) return child.error();
+                return finish(status);
+            }
             log_.warning("restarting the controller", {{"why", step.why}});
             resume = resume && !is_reopened_since(before.incarnations);
             using std::chrono::duration_cast;
