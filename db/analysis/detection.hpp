@@ -26,7 +26,7 @@ struct DetectionOptions {
 using Mix = std::map<std::string, double>;
 
 /// Seconds per step: medians of the buckets, weighted by `mix`; by the run's own mix if it lacks a
-/// bucket.
+/// bucket. If a bucket's batch changed during the run, each batch counts with its own median.
 [[nodiscard]] double step_s_of(Measured const& run, Mix const& mix);
 
 /// Runs of the same work and size, oldest first.

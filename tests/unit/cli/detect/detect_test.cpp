@@ -198,6 +198,21 @@ TEST(DetectRuns, TheMixOfBucketsDoesNotShow) {
     EXPECT_LT(seconds[0], 0.5);
 }
 
+// 60 steps of a bucket took 1 s, and with a larger batch 40 took 4 s: their median is 1 s.
+TEST(DetectRuns, EachBatchOfABucketCounts) {
+    Measured run;
+    run.steps_used = 100;
+    run.step_s_mix = 2.2;
+    run.buckets = {{.bucket = "64", .steps = 100, .step_s_median = 1}};
+    EXPECT_NEAR(step_s_of(run, {{"64", 300}}), 2.2, 1e-12);
+    run.steps_used = 150;
+    run.step_s_mix = 370.0 / 150;
+    run.buckets.push_back({.bucket = "128", .steps = 50, .step_s_median = 3});
+    EXPECT_NEAR(step_s_of(run, {{"64", 2}, {"128", 1}}), 370.0 / 150, 1e-12);
+    run.step_s_mix = 250.0 / 150;  // one batch each
+    EXPECT_EQ(step_s_of(run, {{"64", 1}, {"128", 1}}), 2);
+}
+
 TEST(DetectRuns, AllSeriesTakeALineEach) {
     std::vector<SeriesDetection> const all{detected(runs_at(repeated(10, 1, {1.1, 1.1, 1.1}))),
                                            detected(runs_at(repeated(8, 1))),
