@@ -137,7 +137,8 @@ void RunWriter::on(RunSubmitted const& event, std::int64_t wall_us) {
     run_.restarts_max = event.restarts_max;
     run_.steps_planned = event.steps;
     run_.attached = event.attached;
-    run_.submitted_us = wall_us;
+    // Journals of older versions have only the controller's start, after the queue.
+    run_.submitted_us = event.submitted_us > 0 ? event.submitted_us : wall_us;
     facts(FactKind::config) = flatten(event.config);
     for (auto const& [key, value] : event.facts) merge_fact(facts(kind_of_fact(key)), key, value);
 }

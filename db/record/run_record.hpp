@@ -29,6 +29,7 @@ struct RunRecord {
     std::string series;  // config.run.name: "stdit3-stage1"
     std::int64_t series_id = 0;
     std::string job, arch, user, host, run_dir;
+    // By the user, before it waited in a queue; the start of its controller.
     std::optional<std::int64_t> submitted_us, started_us, first_step_us, last_us, ended_us;
     protocol::Verdict verdict = protocol::Verdict::none;  // none: no end is recorded
     int exit_code = 0;

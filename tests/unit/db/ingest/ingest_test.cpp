@@ -270,6 +270,27 @@ TEST_F(Ingest, CopiesWhatDescribesARun) {
     EXPECT_EQ(one("SELECT height||' '||global_batch_size FROM plan_bucket"), "64 8");
 }
 
+TEST_F(Ingest, ARunIsSubmittedBeforeItWaitsInAQueue) {
+    constexpr std::int64_t kHour_us = 3'600'000'000;
+    auto records = RunMaker(1).make({.number = 1});
+    auto const begin_us = records.front().wall_us;
+    auto const ran_us = records.back().wall_us - begin_us;
+    std::get<protocol::RunSubmitted>(records.front().event).submitted_us = begin_us - kHour_us;
+    write("tiny-0001", journal_bytes(records));
+    ingest();
+    auto const expect = [&] {
+        EXPECT_EQ(one("SELECT submitted_us FROM v_run"), std::to_string(begin_us - kHour_us));
+        EXPECT_EQ(one("SELECT CAST(round(1e6*wall_s) AS INT) FROM v_run"), std::to_string(ran_us));
+        EXPECT_EQ(one("SELECT CAST(since_submit_s AS INT) FROM v_event WHERE sequence=0"), "3600");
+    };
+    expect();
+    store_.reset();  // as an older version wrote it
+    SQLite::Database(file().string(), SQLite::OPEN_READWRITE)
+        .exec("UPDATE run SET submitted_us=started_us; PRAGMA user_version=14");
+    store_ = std::move(*Store::open(file()));
+    expect();
+}
+
 TEST_F(Ingest, ThePlanIsNotComparedWithTheStepsOfAStage) {
     auto const with_stage = [](int number, int at_step) {
         auto records = RunMaker(static_cast<std::uint64_t>(number)).make({.number = number});
