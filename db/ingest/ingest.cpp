@@ -159,13 +159,25 @@ private:
             return "the journal does not begin with a submission";
         }
         if (auto const old = run_of_uuid(connection_, submitted->run_uuid)) {
-            if (old->run_dir != run_dir() && other_journal_holds(*old)) {
+            bool const elsewhere = old->run_dir != run_dir();
+            if (elsewhere && other_journal_holds(*old) && !is_longer_than(*old)) {
                 return "a copy of run " + old->name + " in " + old->run_dir;
             }
             delete_run(connection_, old->run_id);
         }
         known_.run_id = RunWriter::create(connection_, *submitted, run_dir()).run_id;
         return {};
+    }
+
+    /// Of two journals of a run one may be from before its end. What was imported never replaces a
+    /// run of this state folder.
+    bool is_longer_than(RunRecord const& other) const {
+        RunRecord here = other;
+        here.run_dir = run_dir();
+        if (is_imported(here) && !is_imported(other)) return false;
+        auto const own = look_at(journal_);
+        auto const others = look_at(protocol::RunPaths{other.run_dir}.journal());
+        return own.has_value() && others.has_value() && own->size_bytes > others->size_bytes;
     }
 
     bool other_journal_holds(RunRecord const& run) {
