@@ -233,7 +233,8 @@ TEST(OwnGpus, OfAnUnknownNameStayNominalAndThePlanSaysSo) {
 
 TEST(OwnGpus, OnOtherNodesToo) {
     PlanRequest request = own_request("unknown");
-    request.config.resources = {.backend = "slurm", .nodes = 2};
+    request.config.resources.backend = "slurm";
+    request.config.resources.nodes = 2;
     request.config.resources.gpus_per_node = 8;
     request.cluster.nodes.front().gpus.assign(8, {"NVIDIA H100 80GB HBM3", 0});
     plan_for_own_gpus(hardware(), request);

@@ -99,7 +99,10 @@ RunHistory staged_run() {
     for (std::size_t i = 60; i < 100; ++i) history.steps.samples[i] = i < 90 ? 16 : 32;
     history.summary.run.job = "train";
     auto& plan = history.summary.plan.emplace();
-    plan.chosen.buckets = {{.num_frames = 1, .height = 64, .width = 64, .gflop_per_sample = 1}};
+    db::PlannedBucket bucket;
+    bucket.height = bucket.width = 64;
+    bucket.gflop_per_sample = 1;
+    plan.chosen.buckets = {bucket};
     plan.predicted.step_time_s = 1;
     plan.predicted.step_time_error = 0.1;
     plan.predicted.compute_s = 0.9;

@@ -32,7 +32,7 @@ constexpr int kFrames = 2, kSide = 16;  // of clips, two a rank and step
 
 /// What of a run decides its collectives.
 struct Case {
-    std::string name;
+    std::string name = {};
     std::string collectives = "bucketed";
     bool overlap = true;
     int zero_stage = 0;
