@@ -67,7 +67,7 @@ def plan():
 def cut(films, out, film, start, frames, row, crop):
     run("ffmpeg", "-nostdin", "-v", "error", "-y", "-threads", "1", "-i", films / f"{film}.mp4",
         "-vf", f"trim=start_frame={start}:end_frame={start + frames},setpts=PTS-STARTPTS,"
-               f"{crop}scale={row['width']}:{row['height']}:flags=area",
+               f"{crop}scale={row['width']}:{row['height']}:flags=area,setsar=1",
         "-an", "-map_metadata", "-1", "-fflags", "+bitexact", "-flags:v", "+bitexact",
         "-c:v", "libx264", "-threads", "1", "-preset", "veryfast", "-crf", "22", "-g", "48",
         "-pix_fmt", "yuv420p", "-movflags", "+faststart", out / row["path"])

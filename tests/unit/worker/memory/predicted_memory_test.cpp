@@ -197,7 +197,7 @@ TEST_P(KeptWithKernels, IsLessByWhatThePlanSays) {
 
 INSTANTIATE_TEST_SUITE_P(Passes, KeptWithKernels,
                          testing::Values(PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2},
-                                         PassCase{"stdit3-tiny", 192, 4, 3, 32, 8, 2, "none", true},
+                                         PassCase{"stdit3-tiny", 96, 4, 2, 32, 4, 2, "none", true},
                                          PassCase{"stdit3-tiny", 192, 4, 4, 64, 1, 4},
                                          PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2, "selective"},
                                          PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2},
