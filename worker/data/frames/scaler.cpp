@@ -168,8 +168,11 @@ Result<void> Scaler::any_to_rgb(AVFrame const& frame, FrameSize size, std::span<
                                                 name == nullptr ? "?" : name, frame.width,
                                                 frame.height, size.width, size.height)};
     }
-    int const* const from = sws_getCoefficients(space_of(frame));
-    sws_setColorspaceDetails(sws_.get(), from, is_full_range(frame) ? 1 : 0,
+    // swscale takes RGB through Y'CbCr by its own matrix, whatever the picture says of its matrix.
+    auto const* format = av_pix_fmt_desc_get(static_cast<AVPixelFormat>(frame.format));
+    bool const rgb = (format->flags & (AV_PIX_FMT_FLAG_RGB | AV_PIX_FMT_FLAG_PAL)) != 0;
+    int const* const from = sws_getCoefficients(rgb ? SWS_CS_DEFAULT : space_of(frame));
+    sws_setColorspaceDetails(sws_.get(), from, !rgb && is_full_range(frame) ? 1 : 0,
                              sws_getCoefficients(SWS_CS_DEFAULT), 1, 0, 1 << 16, 1 << 16);
     // swscale may write past the end of a row, so rows are padded.
     std::size_t const row_bytes = static_cast<std::size_t>(size.width) * 3;

@@ -64,11 +64,31 @@ TEST_F(Decoder, ColoursFollowMatrixAndRange) {
           Matrix{"bt2020nc", 0.2627, 0.0593}, Matrix{"unknown", 0.299, 0.114}}) {
         for (std::string const format : {"yuv420p", "yuv444p", "yuvj420p"}) {
             std::string const range = format == "yuvj420p" ? "pc" : "tv";
-            ASSERT_TRUE(ffmpeg({"-f", "lavfi", "-i", colour("0x3080C0"), "-f", "lavfi", "-i",
-                                colour("0xC03020"), "-f", "lavfi", "-i", colour("0xF0F0F0"),
-                                "-filter_complex", "concat=n=3", "-c:v", "libx264", "-qp", "1",
-                                "-pix_fmt", format, "-colorspace", matrix.name, "-color_range",
-                                range, path}));
+            ASSERT_TRUE(ffmpeg({"-f",
+                                "lavfi",
+                                "-i",
+                                colour("0x3080C0"),
+                                "-f",
+                                "lavfi",
+                                "-i",
+                                colour("0xC03020"),
+                                "-f",
+                                "lavfi",
+                                "-i",
+                                colour("0xF0F0F0"),
+                                "-filter_complex",
+                                "concat=n=3",
+                                "-c:v",
+                                "libx264",
+                                "-qp",
+                                "1",
+                                "-pix_fmt",
+                                format,
+                                "-colorspace",
+                                matrix.name,
+                                "-color_range",
+                                range,
+                                path}));
             std::string const raw = all_frames(path, format, folder_.file("raw"));
             std::size_t const chroma = format == "yuv444p" ? 4096 : 1024;
             std::size_t const frame_bytes = 4096 + 2 * chroma;
@@ -90,6 +110,18 @@ TEST_F(Decoder, ColoursFollowMatrixAndRange) {
             }
         }
     }
+}
+
+// Their matrix is named, too (GBR), and they are full range.
+TEST_F(Decoder, RgbClipsKeepTheirColours) {
+    std::string const path = folder_.file("c.mkv");
+    ASSERT_TRUE(ffmpeg({"-f", "lavfi", "-i", "color=0xC03020:size=64x64:duration=0.1,format=gbrp",
+                        "-c:v", "libx264rgb", "-qp", "0", "-pix_fmt", "gbrp", path}));
+    std::string const raw = all_frames(path, "rgb24", folder_.file("raw"));
+    auto const got = decode(path, {}, {.height = 16, .width = 16});
+    ASSERT_TRUE(got) << got.error().message;
+    for (std::size_t i = 0; i < 3; ++i)
+        EXPECT_NEAR((*got)[i], static_cast<std::uint8_t>(raw.at(i)), 2) << "channel " << i;
 }
 
 /// Mean difference of one channel's values, without the difference of their means.
