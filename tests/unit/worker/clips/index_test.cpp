@@ -110,8 +110,7 @@ TEST_F(Index, FramesAndKeyframesAreThoseOfFfprobe) {
 
 TEST_F(Index, VariableRatesAndRotationsAreSeen) {
     make("vfr.mp4", {"-vf", "select='not(mod(n,5))+lt(n,9)'", "-vsync", "vfr"});
-    ASSERT_TRUE(ffmpeg({"-i", folder_.file("a.mp4"), "-c", "copy", "-metadata:s:v:0", "rotate=90",
-                        folder_.file("turned.mp4")}));
+    write_turned(folder_.file("a.mp4"), folder_.file("turned.mp4"));
     auto const done = index("path\na.mp4\nvfr.mp4\nturned.mp4\n");
     ASSERT_TRUE(done) << done.error().message;
     EXPECT_EQ(done->variable_rate, 1);

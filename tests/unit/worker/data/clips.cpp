@@ -67,6 +67,16 @@ std::string all_frames(std::string const& path, std::string const& pix_fmt,
     return done ? read_all(scratch) : std::string();
 }
 
+void write_turned(std::string const& from, std::string const& to, DisplayMatrix const& matrix) {
+    std::string bytes = read_all(from);
+    std::size_t const at = bytes.find("tkhd") + 44;
+    for (std::size_t i = 0; i < matrix.size(); ++i) {
+        for (std::size_t k = 0; k < 4; ++k)
+            bytes.at(at + 4 * i + k) = static_cast<char>(matrix[i] >> (24 - 8 * k) & 0xFF);
+    }
+    write_all(to, bytes);
+}
+
 std::string read_all(std::string const& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};

@@ -1,6 +1,8 @@
 // Clips made by the ffmpeg program, and its own decoding of them to compare with.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -35,6 +37,12 @@ private:
 /// Every frame of the file as ffmpeg shows them, one after the other, in `pix_fmt`.
 [[nodiscard]] std::string all_frames(std::string const& path, std::string const& pix_fmt,
                                      std::string const& scratch);
+
+/// ISO/IEC 14496-12, 8.3.2, of the first track of an mp4.
+using DisplayMatrix = std::array<std::int32_t, 9>;
+/// Copies an mp4 and gives it this matrix, as a phone does; by default one turn by 90 degrees.
+void write_turned(std::string const& from, std::string const& to,
+                  DisplayMatrix const& matrix = {0, 1 << 16, 0, -(1 << 16), 0, 0, 0, 0, 1 << 30});
 
 [[nodiscard]] std::string read_all(std::string const& path);
 void write_all(std::string const& path, std::string const& content);

@@ -24,8 +24,7 @@ protected:
 TEST_F(ListedSizes, AreComparedWithTheFiles) {
     std::vector<std::string> const plain{"-c:v", "libx264", "-pix_fmt", "yuv420p"};
     ASSERT_TRUE(make_clip(folder_.file("plain.mp4"), "64x48", 0.2, plain));
-    ASSERT_TRUE(ffmpeg({"-i", folder_.file("plain.mp4"), "-c", "copy", "-metadata:s:v:0",
-                        "rotate=90", folder_.file("turned.mp4")}));
+    write_turned(folder_.file("plain.mp4"), folder_.file("turned.mp4"));
     ASSERT_TRUE(
         ffmpeg({"-i", folder_.file("plain.mp4"), "-vf", "setsar=4/3", folder_.file("wide.mp4")}));
     std::string list = "path,num_frames,height,width,fps\n";

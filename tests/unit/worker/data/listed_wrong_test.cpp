@@ -53,8 +53,7 @@ TEST_F(LoaderTest, ListedCountsMayBeTooHigh) {
 
 /// Never silently shown as something else than listed: other clips of the bucket replace them.
 TEST_F(LoaderTest, ClipsOfAnotherSizeThanListedAreReplacedAndReported) {
-    ASSERT_TRUE(ffmpeg({"-i", made_->file(video(0)), "-c", "copy", "-metadata:s:v:0", "rotate=90",
-                        folder_.file("turned.mp4")}));
+    write_turned(made_->file(video(0)), folder_.file("turned.mp4"));
     ASSERT_TRUE(make_clip(folder_.file("large.mp4"), "192x128", 1.2, {"-c:v", "libx264"}));
     manifest_.clips.resize(2);
     add(folder_.file("turned.mp4"), 30);  // 64 x 96 on the screen
@@ -94,8 +93,7 @@ TEST_F(LoaderTest, ClipsOfAnotherSizeThanListedAreReplacedAndReported) {
 }
 
 TEST_F(LoaderTest, ABucketOfTurnedClipsAloneTakesThoseOfOthers) {
-    ASSERT_TRUE(ffmpeg({"-i", made_->file(video(0)), "-c", "copy", "-metadata:s:v:0", "rotate=90",
-                        folder_.file("turned.mp4")}));
+    write_turned(made_->file(video(0)), folder_.file("turned.mp4"));
     add(folder_.file("turned.mp4"), 30);
     manifest_.clips.back().height = 64;
     manifest_.clips.back().width = 192;  // a separate bucket

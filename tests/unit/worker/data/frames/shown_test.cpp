@@ -15,7 +15,7 @@ namespace osora::worker {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-using Matrix = std::array<std::int32_t, 9>;
+using Matrix = DisplayMatrix;
 constexpr std::int32_t kOne = 1 << 16;
 
 Matrix matrix(std::int32_t a, std::int32_t b, std::int32_t c, std::int32_t d) {
@@ -99,23 +99,19 @@ protected:
     void make(std::string const& name, std::string const& size, int frames,
               std::vector<std::string> const& more) {
         std::vector<std::string> words{
-            "-f",        "lavfi",
-            "-i",        "testsrc2=size=" + size + ":rate=25,boxblur=8:2",
-            "-frames:v", std::to_string(frames),
-            "-threads",  "1"};
+            "-f",
+            "lavfi",
+            "-i",
+            "testsrc2=size=" + size +
+                ":rate=25,boxblur=8:2,trim=end_frame=" + std::to_string(frames),
+            "-threads",
+            "1"};
         words.insert(words.end(), more.begin(), more.end());
         words.push_back("file:" + folder_.file(name));
         ASSERT_TRUE(ffmpeg(words)) << name;
     }
-    /// The matrix of an mp4's first track, as a phone writes it.
     void turn(std::string const& name, Matrix const& to) {
-        std::string bytes = read_all(folder_.file(name));
-        std::size_t const at = bytes.find("tkhd") + 44;
-        for (std::size_t i = 0; i < to.size(); ++i) {
-            for (std::size_t k = 0; k < 4; ++k)
-                bytes[at + 4 * i + k] = static_cast<char>(to[i] >> (24 - 8 * k) & 0xFF);
-        }
-        write_all(folder_.file(name), bytes);
+        write_turned(folder_.file(name), folder_.file(name), to);
     }
     /// The first frame as the ffmpeg program shows it, with square pixels.
     std::string reference(std::string const& name, FrameSize size) {
