@@ -34,7 +34,9 @@ protected:
 };
 
 TEST_F(Rehearse, ReportsStepsAsTrainingDoes) {
-    auto const ranks = run(rehearsal(2, 7), 2);
+    auto made = rehearsal(2, 7);
+    made.config.model.hidden = 96;  // more than one bucket of gradients
+    auto const ranks = run(made, 2);
     for (auto const& rank : ranks) {
         ASSERT_EQ(rank.exit_code, 0);
         ASSERT_THAT(rank.of("step"), SizeIs(7));

@@ -34,6 +34,7 @@ void SampleTest::train(std::string const& arch, int num_frames, int steps) {
     std::filesystem::remove_all(run_dir() / "checkpoints");
     auto made = job(1, steps);
     made.config.model.arch = arch;
+    made.config.model.hidden = 0;  // as the architecture
     made.config.optim.lr = 3e-3;
     made.config.optim.warmup_steps = 10;
     made.config.optim.ema_decay = 0.9;

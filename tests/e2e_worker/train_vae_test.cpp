@@ -33,11 +33,12 @@ protected:
                         .n_hiddens = 16,
                         .n_res_layers = 1,
                         .downsample_frames = 2};
-        config.bucket = {{.resolution = "32", .num_frames = 10, .micro_batch_size = {}}};
+        int const frames = kind == "train_vae" ? 5 : 10;
+        config.bucket = {{.resolution = "32", .num_frames = frames, .micro_batch_size = {}}};
         auto& buckets = made.plan.chosen.buckets;
         buckets.resize(1);
         buckets[0].resolution = "32";
-        buckets[0].num_frames = 10;
+        buckets[0].num_frames = frames;
         buckets[0].global_batch_size = 4;
         buckets[0].micro_batch_size = micro;
         made.plan.chosen.vae_micro_batch_size = 4;

@@ -90,6 +90,7 @@ TEST_F(TrainerRun, ResumesBitExactlyInBf16) {
 
 TEST_F(TrainerRun, FrozenWeightsStayAsTheyWere) {
     auto some = small(2);
+    some.config.model.hidden = 0;  // as the architecture
     worker::Stdit3 first(worker::stdit3_config("stdit3-tiny").value());
     first.initialise(static_cast<std::uint64_t>(some.config.train.seed));
     some.config.optim.freeze = {"spatial_blocks.", "y_embedder."};

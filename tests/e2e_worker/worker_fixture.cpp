@@ -179,6 +179,7 @@ plan::WorkerJob WorkerTest::job(int ranks, int steps) const {
     job.base_dir = folder_.string();
     auto& config = job.config;
     config.model.arch = "stdit3-tiny";
+    config.model.hidden = 48;
     config.data.manifest = "clips.csv";
     config.data.host_memory_gib = 1;
     config.optim.precision = "fp32";

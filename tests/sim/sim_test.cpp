@@ -10,7 +10,7 @@ namespace {
 /// Nor does a controller notice that a clock jumps by hours, forward and back: the fault matrix of
 /// real machines cannot do that to one of them.
 TEST(Simulation, NoSeedBreaksAnInvariant) {
-    int const seeds = tests::test_size("OSORA_SIM_SEEDS", 1000);
+    int const seeds = tests::test_size("OSORA_SIM_SEEDS", 500);
     int faults = 0, jumps = 0;
     for (int seed = 1; seed <= seeds; ++seed) {
         SimResult const result = simulate(seed, 16, false);

@@ -105,8 +105,9 @@ def make_models(folder):
 def make_clips(folder):
     """Frames of one colour that changes with the frame; a portrait one is white at its left."""
     size = "s=224x224:r=25:d=2"
-    graphs = {"ramp.mp4": f"color=black:{size},geq=r=4*N:g=255-4*N:b=60",
-              "ramp 2.mp4": f"color=black:{size},geq=r=100:g=2*N:b=4*N",
+    small, large = "color=black:s=16x16:r=25:d=2", "scale=224:224:flags=neighbor"
+    graphs = {"ramp.mp4": f"{small},geq=r=4*N:g=255-4*N:b=60,{large}",
+              "ramp 2.mp4": f"{small},geq=r=100:g=2*N:b=4*N,{large}",
               "high.mp4": "color=black:s=180x320:r=25:d=2,drawbox=w=90:c=white:t=fill",
               "bright.mp4": f"color=white:{size}"}
     for name, graph in graphs.items():

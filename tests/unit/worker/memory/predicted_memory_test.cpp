@@ -12,6 +12,7 @@
 #include <ATen/ops/mse_loss.h>
 #include <ATen/ops/randn_like.h>
 #include <ATen/ops/sub.h>
+#include <ATen/ops/zeros_like.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -121,13 +122,20 @@ std::unique_ptr<Pass> pass_of(PassCase const& c) {
     return std::make_unique<MmditPass>(c);
 }
 
+/// What is there after the first pass: tables for this shape of clips, and gradients.
+void fill_caches(Pass& pass) {
+    at::NoGradGuard const no_graph;
+    static_cast<void>(pass.loss());
+    for (at::Tensor const& each : pass.parameters().trainable())
+        each.mutable_grad() = at::zeros_like(each);
+}
+
 class PredictedMemory : public testing::TestWithParam<PassCase> {};
 
 TEST_P(PredictedMemory, IsThatOfThePass) {
     PassCase const& c = GetParam();
     auto const pass = pass_of(c);
-    pass->loss().backward();  // fills caches
-    pass->parameters().clear_gradients();
+    fill_caches(*pass);
     CountedMemory const counted;
     pass->loss().backward();
     auto const peak = static_cast<double>(counted.peak_bytes());
@@ -150,24 +158,24 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"stdit3-tiny", 96, 4, 2, 64, 8, 2}, PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2},
         PassCase{"stdit3-tiny", 192, 4, 2, 64, 4, 1}, PassCase{"stdit3-tiny", 192, 4, 4, 32, 16, 1},
         PassCase{"stdit3-tiny", 192, 4, 4, 64, 1, 4},
-        PassCase{"stdit3-tiny", 192, 4, 4, 32, 16, 4, "full"},
+        PassCase{"stdit3-tiny", 192, 4, 4, 32, 16, 2, "full"},
         PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2, "3"},
         PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2, "selective"},
         PassCase{"stdit3-tiny", 96, 4, 2, 32, 4, 2, "none", true},
         PassCase{"stdit3-tiny", 192, 4, 3, 32, 8, 2, "none", false, 8},
         PassCase{"mmdit-tiny", 96, 4, 2, 64, 4, 2}, PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2},
         PassCase{"mmdit-tiny", 192, 4, 3, 64, 4, 1},
-        PassCase{"mmdit-tiny", 192, 4, 2, 32, 16, 4, "full"},
+        PassCase{"mmdit-tiny", 192, 4, 2, 32, 16, 2, "full"},
         PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2, "3"},
         PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2, "selective"},
-        PassCase{"mmdit-tiny", 192, 4, 2, 32, 4, 2, "none", true},
+        PassCase{"mmdit-tiny", 96, 4, 2, 32, 4, 2, "none", true},
         PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2, "none", false, 8}));
 
 /// Bytes of the graph of a loss.
 double kept_by(PassCase const& c, FusedKernels const* kernels) {
     use_fused_kernels(kernels);
     auto const pass = pass_of(c);
-    pass->loss().backward();  // fills caches
+    fill_caches(*pass);
     CountedMemory const counted;
     at::Tensor const loss = pass->loss();
     use_fused_kernels(nullptr);
@@ -202,7 +210,7 @@ INSTANTIATE_TEST_SUITE_P(Passes, KeptWithKernels,
                                          PassCase{"stdit3-tiny", 192, 4, 4, 32, 8, 2, "selective"},
                                          PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2},
                                          PassCase{"mmdit-tiny", 192, 4, 3, 64, 4, 1},
-                                         PassCase{"mmdit-tiny", 192, 4, 2, 32, 4, 2, "none", true},
+                                         PassCase{"mmdit-tiny", 96, 4, 2, 32, 4, 2, "none", true},
                                          PassCase{"mmdit-tiny", 192, 4, 2, 32, 8, 2, "selective"}));
 
 }  // namespace

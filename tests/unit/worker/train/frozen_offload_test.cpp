@@ -38,11 +38,11 @@ void expect_equal(Trained const& got, Trained const& expected) {
 class FrozenOffload : public testing::TestWithParam<Layout> {};
 
 TEST_P(FrozenOffload, ChangesNothing) {
-    Course const five{.first = 0, .last = 5};
-    Trained const expected = train(GetParam(), five);
+    Course const three{.first = 0, .last = 3};
+    Trained const expected = train(GetParam(), three);
     EXPECT_FALSE(expected.moments.empty());
     EXPECT_GT(expected.norms.back(), 0);
-    expect_equal(train(offloaded(GetParam()), five), expected);
+    expect_equal(train(offloaded(GetParam()), three), expected);
 }
 
 std::vector<Layout> frozen_layouts() {
@@ -79,7 +79,7 @@ TEST(FrozenOffloadCheckpoint, ContinuesWithAndWithout) {
     Layout const whole{.arch = "mmdit-tiny", .ranks = 1, .stage = 0};
     Layout frozen = whole;
     frozen.freeze = kMmditFrozen;
-    train(whole, {.save_to = folder});
+    train(whole, {.last = 3, .save_to = folder});
     Course const on{.first = 3, .last = 5, .from = folder / "step-00000003"};
     Trained const expected = train(frozen, on);
     Course saves = on;

@@ -28,24 +28,24 @@ struct Trained {
     Weights moments;  // the first ones of AdamW: averages of the gradients
 };
 
+/// Whether OSORA_EVERY_LAYOUT is set (soak); else a test tries a part of them, which it names.
+bool all_layouts();
+
 struct Course {
-    int first = 0, last = 3;             // steps
-    std::filesystem::path from = {};     // a checkpoint; empty: initial weights
-    std::filesystem::path save_to = {};  // a folder, at the end; empty: not at all
+    int first = 0, last = all_layouts() ? 3 : 2;  // steps
+    std::filesystem::path from = {};              // a checkpoint; empty: initial weights
+    std::filesystem::path save_to = {};           // a folder, at the end; empty: not at all
 };
 
 Trained train(Layout const& layout, Course const& course = {});
 
-/// Three steps from the initial weights, once in a process.
+/// From the initial weights, once in a process.
 Trained const& trained_in(Layout const& layout);
 
 void expect_near(Weights const& got, Weights const& expected, double tolerance);
 
 /// Of the last step; zeros where it had none of that name.
 protocol::CollectiveCost cost_of(Trained const& trained, std::string const& name);
-
-/// Whether OSORA_EVERY_LAYOUT is set (soak); else a test tries a part of them, which it names.
-bool all_layouts();
 
 /// Those that are compared with one rank: all, or so many that any two settings that occur together
 /// in one of them occur together in one that is tried.

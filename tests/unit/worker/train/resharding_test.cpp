@@ -17,15 +17,15 @@ TEST_P(Resharding, AnyLayoutContinues) {
     Layout const four = GetParam();
     fs::path const folder =
         fs::temp_directory_path() / ("osora reshard " + name_of(four) + std::to_string(getpid()));
-    Trained const saved = train(four, {.save_to = folder});
-    fs::path const checkpoint = folder / "step-00000003";
+    Trained const saved = train(four, {.last = 2, .save_to = folder});
+    fs::path const checkpoint = folder / "step-00000002";
     ASSERT_TRUE(fs::exists(checkpoint / "state.json"));
     EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 1);  // nothing half written
     auto const loaded = load_checkpoint(checkpoint).value();
     Weights read;
     for (NamedTensor const& each : loaded.tensors.model) read[each.name] = each.tensor.reshape(-1);
     expect_near(read, saved.weights, 0);
-    Course const on{.first = 3, .last = 5, .from = checkpoint};
+    Course const on{.first = 2, .last = 4, .from = checkpoint};
     Trained const expected = train(four, on);
     std::vector<Layout> const next{Layout{.ranks = 1, .stage = 0},
                                    Layout{.ranks = 2, .stage = 0},
@@ -60,14 +60,14 @@ TEST(Resharded, EightOneThree) {
     Layout const eight{.ranks = 8, .stage = 1, .tp = 2, .pp = 2, .samples = 12};
     Layout const one{.ranks = 1, .stage = 0, .samples = 12};
     Layout const three{.ranks = 3, .stage = 2, .samples = 12};
-    train(eight, {.save_to = folder});
-    fs::path const third = folder / "step-00000003";
-    Course const from_three{.first = 3, .last = 4, .from = third, .save_to = folder};
-    Course const watched{.first = 3, .last = 4, .from = third};
-    Trained const cut = train(eight, watched), alone = train(one, from_three);
+    train(eight, {.last = 2, .save_to = folder});
+    fs::path const second = folder / "step-00000002";
+    Course const from_two{.first = 2, .last = 3, .from = second, .save_to = folder};
+    Course const watched{.first = 2, .last = 3, .from = second};
+    Trained const cut = train(eight, watched), alone = train(one, from_two);
     EXPECT_NEAR(alone.losses[0], cut.losses[0], 1e-6 * cut.losses[0]);
-    Course const from_four{.first = 4, .last = 6, .from = folder / "step-00000004"};
-    Trained const expected = train(eight, from_four), got = train(three, from_four);
+    Course const from_three{.first = 3, .last = 5, .from = folder / "step-00000003"};
+    Trained const expected = train(eight, from_three), got = train(three, from_three);
     for (std::size_t i = 0; i < 2; ++i)
         EXPECT_NEAR(got.losses[i], expected.losses[i], 1e-6 * expected.losses[i]) << i;
     expect_near(got.weights, expected.weights, 1e-5);
@@ -81,8 +81,8 @@ TEST(Resharded, AdaptersOfSharedLayers) {
     fs::path const folder =
         fs::temp_directory_path() / ("osora adapters " + std::to_string(getpid()));
     Layout const cut{.ranks = 4, .stage = 1, .lora_rank = 4, .tp = 2, .pp = 2};
-    train(cut, {.save_to = folder});
-    Course const on{.first = 3, .last = 5, .from = folder / "step-00000003"};
+    train(cut, {.last = 2, .save_to = folder});
+    Course const on{.first = 2, .last = 4, .from = folder / "step-00000002"};
     Trained const expected = train(cut, on);
     for (Layout const& layout : {Layout{.ranks = 1, .stage = 0, .lora_rank = 4},
                                  Layout{.ranks = 2, .stage = 0, .lora_rank = 4, .tp = 2}}) {

@@ -2,6 +2,7 @@
 #include "worker/data/frames/decoder.hpp"
 
 #include "tests/kit/patience.hpp"
+#include "tests/kit/size.hpp"
 #include "tests/unit/worker/data/clips.hpp"
 
 #include <gtest/gtest.h>
@@ -11,6 +12,8 @@
 
 namespace osora::worker {
 namespace {
+
+int const kTrials = tests::test_size("OSORA_FLIPS", 60);  // of each file
 
 class Damaged : public testing::Test {
 protected:
@@ -103,7 +106,6 @@ TEST_F(Damaged, FlippedBitsNeverCrashOrHang) {
         std::string const content = read_all(whole);
         std::mt19937 random(5);
         Outcome outcome;
-        constexpr int kTrials = 150;
         for (int trial = 0; trial < kTrials; ++trial) {
             std::string bad = content;
             for (int flip = 0; flip < 1 + trial % 8; ++flip) {
