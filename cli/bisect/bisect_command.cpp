@@ -60,7 +60,7 @@ Result<BisectOptions> options_of(Arguments const& arguments, plan::RunConfig con
 /// Time that the run of a user program spent outside its steps: osora cannot estimate its start.
 double beside_steps_s(RunSummary const& bad) {
     auto const& run = bad.run;
-    auto const begin_us = run.started_us ? run.started_us : run.submitted_us;  // not in a queue
+    auto const begin_us = db::began_us(run);
     if (!begin_us || !run.ended_us || !bad.measured) return kBisectStartGuess_s;
     double const wall_s = static_cast<double>(*run.ended_us - *begin_us) / 1e6;
     return std::max(0.0, wall_s - bad.measured->next_step * bad.measured->step_s_median);

@@ -54,9 +54,7 @@ RunRow table_row(db::analysis::RunSummary const& summary, db::analysis::RunState
             .step_time_s = measured.step_s_median,
             .samples_per_s = measured.samples_per_s,
             .nodes = run.nodes,
-            .started_us = run.first_step_us ? run.first_step_us
-                          : run.started_us  ? run.started_us
-                                            : run.submitted_us,
+            .started_us = run.first_step_us ? run.first_step_us : db::began_us(run),
             .ended_us = run.ended_us};
 }
 

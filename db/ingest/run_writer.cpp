@@ -139,6 +139,7 @@ void RunWriter::on(RunSubmitted const& event, std::int64_t wall_us) {
     run_.attached = event.attached;
     // Journals of older versions have only the controller's start, after the queue.
     run_.submitted_us = event.submitted_us > 0 ? event.submitted_us : wall_us;
+    run_.started_us = wall_us;
     facts(FactKind::config) = flatten(event.config);
     for (auto const& [key, value] : event.facts) merge_fact(facts(kind_of_fact(key)), key, value);
 }
@@ -152,8 +153,7 @@ void RunWriter::on(PlanChosen const& event, std::int64_t) {
     run_.series_id = series;
 }
 
-void RunWriter::on(ControllerStarted const& event, std::int64_t wall_us) {
-    if (!run_.started_us) run_.started_us = wall_us;
+void RunWriter::on(ControllerStarted const& event, std::int64_t) {
     run_.controllers = event.incarnation + 1;
     run_.controller_host = event.host;
     run_.controller_boot_id = event.boot_id;

@@ -18,4 +18,8 @@ bool is_imported(RunRecord const& run) {
            !protocol::run_of_imported_folder(folder).empty();
 }
 
+std::optional<std::int64_t> began_us(RunRecord const& run) {
+    return run.started_us ? run.started_us : run.submitted_us;
+}
+
 }  // namespace osora::db

@@ -29,7 +29,7 @@ struct RunRecord {
     std::string series;  // config.run.name: "stdit3-stage1"
     std::int64_t series_id = 0;
     std::string job, arch, user, host, run_dir;
-    // By the user, before it waited in a queue; the start of its controller.
+    // By the user, before it waited in a queue; when its controller wrote its first record.
     std::optional<std::int64_t> submitted_us, started_us, first_step_us, last_us, ended_us;
     protocol::Verdict verdict = protocol::Verdict::none;  // none: no end is recorded
     int exit_code = 0;
@@ -47,6 +47,9 @@ struct RunRecord {
 /// Whether osora history import made its folder: its content comes from another machine, and none
 /// of its commands, paths and jobs is used here unless the user says so.
 [[nodiscard]] bool is_imported(RunRecord const& run);
+
+/// Where the time of a run begins: a queue is no part of it. As wall_s of the view v_run.
+[[nodiscard]] std::optional<std::int64_t> began_us(RunRecord const& run);
 
 // What the history stores of a plan::PlanDecision, under the names of its JSON and of the columns
 // of `plan`, `plan_bucket` and `plan_batch`.

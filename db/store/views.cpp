@@ -26,8 +26,7 @@ CREATE VIEW v_run AS SELECT
   p.tp_size, p.pp_size, p.sp_size, p.sp_kind, p.dp_size, p.zero_stage, p.shard_size, p.recompute,
   (SELECT value FROM fp_item WHERE fp_id=r.fp_software AND key='osora.commit') AS osora_commit,
   datetime(r.submitted_us/1000000,'unixepoch') AS submitted_utc,
-  (coalesce(r.ended_us,r.last_us)-coalesce((SELECT e.wall_us FROM event e
-    WHERE e.run_id=r.run_id AND e.sequence=0),r.submitted_us))/1e6 AS wall_s,
+  (coalesce(r.ended_us,r.last_us)-coalesce(r.started_us,r.submitted_us))/1e6 AS wall_s,
   r.submitted_us, r.started_us, r.first_step_us, r.ended_us, r.run_dir
 FROM run r JOIN series s USING(series_id)
 LEFT JOIN measured m USING(run_id) LEFT JOIN plan p USING(run_id);

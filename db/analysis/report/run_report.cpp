@@ -346,12 +346,6 @@ std::string value_or_empty(Facts const& facts, char const* key) {
     return found == facts.end() ? std::string() : found->second;
 }
 
-/// When the controller wrote its first record: a queue is no part of the run.
-std::optional<std::int64_t> begin_us(RunHistory const& history) {
-    auto const first = std::ranges::find(history.events, std::int64_t{0}, &EventRecord::sequence);
-    return first != history.events.end() ? first->wall_us : history.summary.run.submitted_us;
-}
-
 }  // namespace
 
 RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
@@ -362,7 +356,7 @@ RunReport run_report(RunHistory const& history, LivenessFacts const& liveness) {
     report.commit = value_or_empty(history.software, "osora.commit");
     report.precision = value_or_empty(history.config, "optim.precision");
     auto const until = run.ended_us ? run.ended_us : run.last_us;
-    if (auto const begin = begin_us(history); until && begin) {
+    if (auto const begin = began_us(run); until && begin) {
         report.wall_s = std::max(0.0, static_cast<double>(*until - *begin) / 1e6);
     }
     auto const figures = history.kept

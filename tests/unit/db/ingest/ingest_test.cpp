@@ -280,6 +280,7 @@ TEST_F(Ingest, ARunIsSubmittedBeforeItWaitsInAQueue) {
     ingest();
     auto const expect = [&] {
         EXPECT_EQ(one("SELECT submitted_us FROM v_run"), std::to_string(begin_us - kHour_us));
+        EXPECT_EQ(one("SELECT started_us FROM v_run"), std::to_string(begin_us));
         EXPECT_EQ(one("SELECT CAST(round(1e6*wall_s) AS INT) FROM v_run"), std::to_string(ran_us));
         EXPECT_EQ(one("SELECT CAST(since_submit_s AS INT) FROM v_event WHERE sequence=0"), "3600");
     };
