@@ -143,7 +143,7 @@ void smooth(RunView& view) {
 }
 
 void on(RunView& view, RunSubmitted const& event, std::int64_t wall_us) {
-    if (view.submitted_us != 0) return;
+    if (view.began_us != 0) return;
     view.run_uuid = event.run_uuid;
     view.run_name = event.run_name;
     view.job = event.job;
@@ -155,7 +155,9 @@ void on(RunView& view, RunSubmitted const& event, std::int64_t wall_us) {
     view.steps = event.steps;
     view.clips = event.clips;
     view.attached = event.attached;
-    view.submitted_us = wall_us;
+    // Journals of older versions have only the controller's start, after the queue.
+    view.submitted_us = event.submitted_us > 0 ? event.submitted_us : wall_us;
+    view.began_us = wall_us;
 }
 
 void on(RunView& view, ControllerStarted const& event, std::int64_t) {

@@ -61,7 +61,9 @@ struct RunView {
     int controller_pid = 0;
 
     // Wall clock, microseconds since 1970; 0 = not yet. They may jump.
-    std::int64_t submitted_us = 0, first_step_us = 0, last_record_us = 0, ended_us = 0;
+    std::int64_t submitted_us = 0;  // by the user, before it waited in a queue
+    std::int64_t began_us = 0;      // first record of its controller: durations begin there
+    std::int64_t first_step_us = 0, last_record_us = 0, ended_us = 0;
     std::int64_t checkpoint_us = 0;  // when the last checkpoint was completed
     double checkpoint_s = 0;         // how long it took
     std::int64_t checkpoint_bytes = 0;

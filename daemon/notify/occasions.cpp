@@ -117,8 +117,8 @@ NotifyMessage Occasions::message(Occasion occasion, std::int64_t wall_us) const 
     }
     made.reason = view_.status.cause;
     made.steps = view_.steps_done;
-    if (view_.submitted_us > 0 && wall_us > view_.submitted_us) {
-        made.elapsed_s = static_cast<double>(wall_us - view_.submitted_us) / 1e6;
+    if (view_.began_us > 0 && wall_us > view_.began_us) {
+        made.elapsed_s = static_cast<double>(wall_us - view_.began_us) / 1e6;
     }
     made.series = series_;
     made.host = host_;

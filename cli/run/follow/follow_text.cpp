@@ -188,10 +188,10 @@ Expected expected_of(protocol::json::value const& plan) {
 std::vector<std::string> progress_lines(RunView const& view, Expected const& expected,
                                         std::int64_t now_us, int columns) {
     if (!has_steps(view) || view.status.state == RunState::finishing) {
-        double const since_s = static_cast<double>(now_us - view.submitted_us) / 1e6;
+        double const since_s = static_cast<double>(now_us - view.began_us) / 1e6;
         std::string text = waiting_text(view);
         if (has_steps(view)) text = step_text(view) + "  " + text;
-        if (view.submitted_us > 0 && since_s >= 1) {
+        if (view.began_us > 0 && since_s >= 1) {
             text += fmt::format("  ({})", format_seconds(std::floor(since_s)));
         }
         return {clipped(text, columns)};
@@ -243,7 +243,7 @@ std::string bottleneck_lines(RunView const& view) {
 }  // namespace
 
 std::string summary(RunView const& view, Expected const& expected) {
-    double const took_s = static_cast<double>(view.ended_us - view.submitted_us) / 1e6;
+    double const took_s = static_cast<double>(view.ended_us - view.began_us) / 1e6;
     bool const trained = has_steps(view);
     std::string const rate =
         !trained ? ""

@@ -61,8 +61,18 @@ TEST(RunView, SaysWhatWasSubmitted) {
     EXPECT_EQ(journal.view.steps, 100);
     EXPECT_EQ(journal.view.controller_pid, 77);
     EXPECT_EQ(journal.view.submitted_us, 1'000'000);
+    EXPECT_EQ(journal.view.began_us, 1'000'000);
     EXPECT_EQ(journal.view.status.state, RunState::launching);
     EXPECT_EQ(journal.view.steps_done, 0);
+}
+
+TEST(RunView, ARunIsSubmittedBeforeItWaitsInAQueue) {
+    RunSubmitted submitted;
+    submitted.submitted_us = 5'000'000;
+    RunView view;
+    fold(view, {0, 3'605'000'000, submitted});
+    EXPECT_EQ(view.submitted_us, 5'000'000);
+    EXPECT_EQ(view.began_us, 3'605'000'000);
 }
 
 TEST(RunView, RatesOfTheRecentSteps) {
