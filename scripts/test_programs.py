@@ -1,7 +1,8 @@
-"""Lists the test programs of a build folder with ctest and runs them: longest first, two at a time,
-and beside them two of those with the label `waits`, which take little of a core. Knows ctest's
-properties LABELS, ENVIRONMENT, WORKING_DIRECTORY, TIMEOUT, PROCESSORS, RUN_SERIAL and
-SKIP_RETURN_CODE. Any other is an error, so that none is ignored silently. Driven by run_tests."""
+"""Lists the test programs of a build folder with ctest and runs them: longest first, as many at a
+time as the machine has cores and memory for, and beside them as many of those with the label
+`waits`, which take little of a core. Knows ctest's properties LABELS, ENVIRONMENT,
+WORKING_DIRECTORY, TIMEOUT, PROCESSORS, RUN_SERIAL and SKIP_RETURN_CODE. Any other is an error, so
+that none is ignored silently. Driven by run_tests."""
 import json
 import os
 import signal
@@ -10,8 +11,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-CORES = 2
-WAITING_MAX = 2
+PLACES_MIN = 2  # programs at a time: tests of two processes need no more cores
+MEMORY_OF_A_PROGRAM = 4 << 30
 POLL_S = 0.02
 KNOWN = {"LABELS", "ENVIRONMENT", "WORKING_DIRECTORY", "TIMEOUT", "PROCESSORS", "RUN_SERIAL",
          "SKIP_RETURN_CODE"}
@@ -46,6 +47,34 @@ class Run:
     cpu_seconds: float = 0  # of it and of the processes that it waited for
 
 
+def limit_of(path, column=0):
+    """A number of a cgroup's file; None: no such file, or no limit."""
+    try:
+        return int(Path(path).read_text().split()[column])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def places_for(cores, memory_bytes):
+    """How many programs run at a time on a machine: at most one a core and one every 4 GiB."""
+    return max(PLACES_MIN, min(cores, memory_bytes // MEMORY_OF_A_PROGRAM))
+
+
+def places():
+    """places_for() this machine and this process's container. OSORA_TEST_PROGRAMS overrides it."""
+    if asked := os.environ.get("OSORA_TEST_PROGRAMS"):
+        if not asked.isdecimal() or int(asked) < 1:
+            raise SystemExit(f"OSORA_TEST_PROGRAMS={asked}: not a number of programs; valid: 1, 2, "
+                             "3, ...")
+        return int(asked)
+    cores = len(os.sched_getaffinity(0))
+    quota, period = (limit_of("/sys/fs/cgroup/cpu.max", column) for column in (0, 1))
+    if quota and period:
+        cores = min(cores, quota // period)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return places_for(cores, min(memory, limit_of("/sys/fs/cgroup/memory.max") or memory))
+
+
 def program_of(test):
     """A Program from ctest's JSON."""
     properties = {each["name"]: each["value"] for each in test.get("properties", [])}
@@ -58,7 +87,7 @@ def program_of(test):
         environment=dict(each.split("=", 1) for each in properties.get("ENVIRONMENT", [])),
         time_limit_s=properties.get("TIMEOUT", 900),
         waits="waits" in properties.get("LABELS", []),
-        alone=properties.get("RUN_SERIAL", False) or properties.get("PROCESSORS", 1) >= CORES,
+        alone=properties.get("RUN_SERIAL", False) or properties.get("PROCESSORS", 1) > 1,
         skip_code=properties.get("SKIP_RETURN_CODE"))
 
 
@@ -144,25 +173,25 @@ def ending(code):
     return f"crashed: {signal.Signals(-code).name}"
 
 
-def may_start(program, running):
+def may_start(program, running, at_a_time):
     """Whether a program may start beside `running` ones."""
     if program.alone or any(each.alone for each in running):
         return not running
-    alike = sum(each.waits == program.waits for each in running)
-    return alike < (WAITING_MAX if program.waits else CORES)
+    return sum(each.waits == program.waits for each in running) < at_a_time
 
 
-def run_all(programs, log_of, times=None, settings=None):
+def run_all(programs, log_of, times=None, settings=None, at_a_time=PLACES_MIN):
     """Yields (program, Run) as they end. Starts the longest first by `times` {name: seconds}, those
     without a time before all; where it may not start beside those that run, the next that may goes
-    first. log_of(name): the path of its output. settings: environment over the program's."""
+    first. log_of(name): the path of its output. settings: environment over the program's.
+    at_a_time: so many programs that compute, and so many that wait."""
     known = times or {}
     waiting = sorted(programs, key=lambda each: -known.get(each.name, float("inf")))
     running = []
     try:
         while waiting or running:
             beside = [each.program for each in running]
-            chosen = next((each for each in waiting if may_start(each, beside)), None)
+            chosen = next((each for each in waiting if may_start(each, beside, at_a_time)), None)
             if chosen:
                 waiting.remove(chosen)
                 running.append(Running(chosen, log_of(chosen.name), settings or {}))

@@ -4,11 +4,16 @@ it counts."""
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SCRIPTS))
+from test_programs import places_for  # noqa: E402
+
 CASES = """<testsuites><testsuite name="S">
 <testcase name="A" status="run" result="completed" classname="S" />
 <testcase name="B" status="run" result="skipped" classname="S"><skipped message="f.cpp:1&#x0A;no GPU
@@ -38,10 +43,11 @@ class Build:
                           f"set_tests_properties({name} PROPERTIES SKIP_RETURN_CODE 77 "
                           f"WORKING_DIRECTORY {self.folder} {properties})")
 
-    def run(self, *arguments, program="run_tests"):
+    def run(self, *arguments, program="run_tests", at_a_time="2"):
         """(exit code, last line, all output)"""
         (self.folder / "CTestTestfile.cmake").write_text("\n".join(self.lines))
-        environment = {**os.environ, "CXX": "true"}  # what gate_under_load compiles with
+        environment = {**os.environ, "OSORA_TEST_PROGRAMS": at_a_time,
+                       "CXX": "true"}  # what gate_under_load compiles with
         environment.pop("OSORA_CI_TIMES", None)
         done = subprocess.run([SCRIPTS / program, *arguments, self.folder], text=True,
                               env=environment,
@@ -181,6 +187,30 @@ class RunTests(unittest.TestCase):
         code, last, output = self.build.run("gate")
         self.assertEqual((code, last), (0, "8 passed, 0 failed, 0 skipped"))
         self.assertNotIn("Unsteady", output)
+
+    def test_a_larger_machine_runs_more_at_a_time(self):
+        gib = 1 << 30
+        self.assertEqual(places_for(2, 8 * gib), 2)
+        self.assertEqual(places_for(16, 128 * gib), 16)
+        self.assertEqual(places_for(16, 13 * gib), 3)  # 4 GiB each
+        self.assertEqual(places_for(1, 3 * gib), 2)
+        # Each of three waits for the two others, and one with two slots still runs alone.
+        for name in "abc":
+            wait = "".join(f"while [ ! -e is_{each} ]; do sleep 0.01; done\n" for each in "abc")
+            self.build.add(name, f"touch is_{name}\n{wait}", properties="LABELS gate TIMEOUT 60")
+        for name in "de":
+            self.build.add(name, "mkdir busy || exit 1; sleep 0.1; rmdir busy\n",
+                           properties="LABELS gate PROCESSORS 2")
+        code, last, output = self.build.run("gate", at_a_time="3")
+        self.assertEqual((code, last), (0, "5 passed, 0 failed, 0 skipped"))
+        self.assertIn("run_tests: 5 programs, 3 at a time, and 3 of those that mostly wait", output)
+        self.assertNotIn("Unsteady", output)
+
+    def test_an_unknown_number_of_programs_is_an_error(self):
+        self.build.add("a", "exit 0\n")
+        code, last, _ = self.build.run("gate", at_a_time="all")
+        self.assertEqual(code, 1)
+        self.assertIn("OSORA_TEST_PROGRAMS=all: not a number of programs", last)
 
     def test_an_unknown_property_is_an_error(self):
         self.build.add("a", "exit 0\n", properties="LABELS gate WILL_FAIL TRUE")
