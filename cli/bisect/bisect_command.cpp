@@ -13,6 +13,7 @@
 #include "cli/command/print.hpp"
 #include "cli/command/run_file_command.hpp"
 #include "cli/run/run_command.hpp"
+#include "db/analysis/report/prediction_report.hpp"
 #include "db/store/queries.hpp"
 #include "plan/config/candidate_hosts.hpp"
 
@@ -122,6 +123,10 @@ Result<Bisection> bisection_of(Context const& context, Arguments const& argument
     plan.bad = bisection.bad.run.summary.run.number;
     plan.good_s = bisection.good.step_s();
     plan.bad_s = bisection.bad.step_s();
+    for (auto const* side : {&bisection.good, &bisection.bad}) {
+        auto const& summary = side->run.summary;
+        if (!db::analysis::plan_covers(summary)) plan.staged.push_back(summary.run.number);
+    }
     OSORA_TRY(bisection.options, options_of(arguments, bisection.bad.config));
     OSORA_TRY(auto const steps, arguments.number("--steps", kBisectStepsMin, kBisectStepsMax));
     plan.steps = steps.value_or(kBisectSteps);

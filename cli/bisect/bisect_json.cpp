@@ -116,6 +116,7 @@ json::object bisect_json(BisectPlan const& plan, BisectAnswer const& answer) {
                        {"trials", trials_json(plan, answer)},
                        {"cost_gpu_s", protocol::to_json(answer.cost_gpu_s())},
                        {"log", answer.log()}};
+    if (!plan.staged.empty()) shown["notes"] = json::array{json::value(bisect_stage_note(plan))};
     if (!plan.tries_commits()) return shown;
     shown["expected_commit_trials"] = plan.expected_commits;
     shown["commit_path"] = commit_path_json(plan);

@@ -214,12 +214,23 @@ std::string bisect_plan_text(BisectPlan const& plan) {
                                    format_seconds(plan.sigma_s), plan.sigma_runs),
                        0, kColumns);
     }
+    if (auto const note = bisect_stage_note(plan); !note.empty()) {
+        text += filled("note: " + note, 0, kColumns);
+    }
     for (auto const& each : plan.atoms.not_tried) {
         text += filled(printable(fmt::format("not tried: {} ({} / {}): {}", each.name,
                                              shown(each.good), shown(each.bad), each.why)),
                        0, kColumns);
     }
     return text;
+}
+
+std::string bisect_stage_note(BisectPlan const& plan) {
+    if (plan.staged.empty()) return {};
+    return fmt::format(
+        "trials train without the [[stage]] tables of run{} {}: what is slow only "
+        "after one of them begins is not found",
+        plan.staged.size() == 1 ? "" : "s", fmt::join(plan.staged, " and "));
 }
 
 std::string trial_level_text(BisectPlan const& plan, std::string const& level) {
@@ -264,6 +275,9 @@ std::string bisect_answer_text(BisectPlan const& plan, BisectAnswer const& answe
     std::string text = filled(headline(plan, answer, culprits), 0, kColumns);
     if (names_a_cause(result.verdict)) text += cause_text(plan, answer, culprits);
     for (auto const& reason : result.reasons) text += line_block("why: ", reason);
+    if (!names_a_cause(result.verdict) && answer.trials() > 0 && !plan.staged.empty()) {
+        text += line_block("why: ", bisect_stage_note(plan));
+    }
     if (answer.items && answer.commits) {
         for (auto const& reason : answer.commits->reasons) text += line_block("commits: ", reason);
     }

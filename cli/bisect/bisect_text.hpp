@@ -28,6 +28,7 @@ struct BisectPlan {
     int sigma_runs = 0;        // number of past runs from which sigma was estimated; 0: estimated
                                // from the trials alone
     double sigma_s = 0;
+    std::vector<int> staged;  // runs that reached a [[stage]], which trials do not
 
     [[nodiscard]] bool tries_commits() const { return atoms.commit_atom >= 0; }
     /// Whether only commits differ.
@@ -54,6 +55,8 @@ struct BisectAnswer {
 };
 
 [[nodiscard]] std::string bisect_plan_text(BisectPlan const& plan);
+/// That trials do not reach the [[stage]] tables of a run; "": no run has reached one.
+[[nodiscard]] std::string bisect_stage_note(BisectPlan const& plan);
 /// "rehearsal of 25 steps".
 [[nodiscard]] std::string trial_level_text(BisectPlan const& plan, std::string const& level);
 /// Table of the atoms: both values, prior; for --dry-run.

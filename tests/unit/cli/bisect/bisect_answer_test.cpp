@@ -104,6 +104,24 @@ TEST(BisectAnswer, ACommitThatIsMissingIsPutBack) {
     EXPECT_THAT(text, HasSubstr("cherry-pick 1111111111\n"));
 }
 
+TEST(BisectAnswer, TrialsOfAStagedRunSeeItsFirstStageOnly) {
+    auto shown = plan();
+    BisectAnswer answer;
+    answer.items = found({}, Relation::none);
+    answer.items->verdict = BisectVerdict::not_reproducible;
+    answer.items->trials.resize(6);
+    std::string const note = "trials train without the [[stage]] tables of run 42";
+    EXPECT_THAT(bisect_plan_text(shown), Not(HasSubstr("[[stage]]")));
+    EXPECT_THAT(bisect_answer_text(shown, answer), Not(HasSubstr("[[stage]]")));
+    EXPECT_FALSE(bisect_json(shown, answer).contains("notes"));
+    shown.staged = {42};
+    EXPECT_THAT(bisect_plan_text(shown), HasSubstr("note: " + note));
+    EXPECT_THAT(bisect_answer_text(shown, answer), HasSubstr("why: " + note));
+    EXPECT_THAT(bisect_json(shown, answer).at("notes").at(0).as_string().c_str(), HasSubstr(note));
+    answer.items->verdict = BisectVerdict::proved;
+    EXPECT_THAT(bisect_answer_text(shown, answer), Not(HasSubstr("[[stage]]")));
+}
+
 TEST(RecordedCommits, WhatWasNotCommittedIsSaid) {
     BisectSide good, bad;
     good.run.summary.run.number = 41;
