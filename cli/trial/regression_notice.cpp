@@ -6,6 +6,7 @@
 #include "cli/command/print.hpp"
 #include "cli/text/terminal.hpp"
 #include "cli/trial/trial_run.hpp"
+#include "db/record/facts.hpp"
 #include "db/store/queries.hpp"
 #include "plan/config/submitted_run.hpp"
 
@@ -64,6 +65,14 @@ RegressionNotice repeated(Context const& context, plan::RunConfig const& config,
                                kNoticeIndent));
         return suspected;
     }
+    if (suspected.last_stage_step >= steps) {
+        cli::print("{}", block("repeat",
+                               fmt::format("none: {} steps of it do not reach its [[stage]] at "
+                                           "step {}",
+                                           steps, suspected.last_stage_step),
+                               kNoticeIndent));
+        return suspected;
+    }
     cli::print("{}", block("repeat",
                            fmt::format("run {} once more for {} steps (bisect.auto = "
                                        "\"run\")",
@@ -108,6 +117,7 @@ RegressionNotice regression_notice(Runs const& runs, int number) {
         word.good = db::analysis::good_run_of(detection.group, number);
         word.step_s = detection.group.step_s.back();
         word.ranks = detection.group.size.ranks;
+        word.last_stage_step = db::last_stage_step(detection.group.work);
         word.text = block(word.confirmed ? "confirmed" : "suspected", detection.newest.reason,
                           kNoticeIndent);
         if (word.confirmed) {

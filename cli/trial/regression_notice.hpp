@@ -19,7 +19,8 @@ struct RegressionNotice {
     int good = 0, bad = 0;  // runs to compare; 0: none
     double step_s = 0;      // of the slow run
     int ranks = 0;
-    bool confirmed = false;  // two slow runs of two; else one slow run, which may be chance
+    bool confirmed = false;   // two slow runs of two; else one slow run, which may be chance
+    int last_stage_step = 0;  // where its last [[stage]] begins; 0: it has none
 };
 
 /// The notice about `number`, from the runs of a series, when it is the newest of its group. Pure.

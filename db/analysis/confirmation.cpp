@@ -1,7 +1,5 @@
 #include "db/analysis/confirmation.hpp"
 
-#include "db/record/facts.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -60,9 +58,9 @@ std::optional<Repeat> judge_repeat(Detection const& detection, std::vector<Serie
     auto const& group = detection.group;
     if (detection.newest.value != GateState::suspect) return std::nullopt;
     auto const again = std::find_if(repeats.rbegin(), repeats.rend(), [&](SeriesRun const& run) {
-        // It may be too short for stages.
+        // One that is too short for its stages says nothing about them.
         return has_enough_steps(run.summary) && size_of(run.summary) == group.size &&
-               without_stages(run.work) == without_stages(group.work);
+               run.work == group.work;
     });
     if (again == repeats.rend()) return std::nullopt;
     Mix const mix = common_mix(group.mix, *again->summary.measured);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <utility>
 
@@ -63,7 +64,7 @@ BOOST_DESCRIBE_STRUCT(WorkLayout, (), (buckets))
 BOOST_DESCRIBE_STRUCT(WorkStage, (), (at_step, chosen))
 BOOST_DESCRIBE_STRUCT(WorkStages, (), (stages))
 
-constexpr std::string_view kStagePrefix = "stage[";
+constexpr std::string_view kStagePrefix = "stage[", kStageBegin = "].at_step";
 
 /// Keys of the resolved run file that a step's work depends on, as prefixes.
 constexpr std::array<std::string_view, 7> kWorkKeys{
@@ -129,11 +130,10 @@ Facts stage_work_of(json::value const& plan) {
     if (parsed.has_error()) return work;
     for (std::size_t i = 0; i < parsed->stages.size(); ++i) {
         auto const& stage = parsed->stages[i];
-        auto const path = fmt::format("{}{}]", kStagePrefix, i);
-        work[path + ".at_step"] = std::to_string(stage.at_step);
+        work[fmt::format("{}{}{}", kStagePrefix, i, kStageBegin)] = std::to_string(stage.at_step);
         for (std::size_t k = 0; k < stage.chosen.buckets.size(); ++k) {
             auto const& bucket = stage.chosen.buckets[k];
-            work[fmt::format("{}.bucket[{}]", path, k)] =
+            work[fmt::format("{}{}].bucket[{}]", kStagePrefix, i, k)] =
                 fmt::format("{} x {}, batch {}", bucket.resolution, bucket.num_frames,
                             bucket.global_batch_size);
         }
@@ -152,6 +152,17 @@ Facts work_with_stages(Facts const& config, json::value const& plan) {
 Facts without_stages(Facts work) {
     std::erase_if(work, [](auto const& fact) { return fact.first.starts_with(kStagePrefix); });
     return work;
+}
+
+int last_stage_step(Facts const& work) {
+    int last = 0;
+    for (auto const& [key, value] : work) {
+        if (!key.starts_with(kStagePrefix) || !key.ends_with(kStageBegin)) continue;
+        int at_step = 0;
+        std::from_chars(value.data(), value.data() + value.size(), at_step);
+        last = std::max(last, at_step);
+    }
+    return last;
 }
 
 std::string describe_difference(Facts const& left, Facts const& right, std::size_t limit) {

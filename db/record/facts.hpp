@@ -34,6 +34,8 @@ void merge_fact(Facts& facts, std::string const& key, std::string const& value);
 [[nodiscard]] Facts work_with_stages(Facts const& config, protocol::json::value const& plan);
 /// The work that a run would have without its [[stage]] tables.
 [[nodiscard]] Facts without_stages(Facts work);
+/// Where the last stage of this work begins; 0: it has none.
+[[nodiscard]] int last_stage_step(Facts const& work);
 
 /// "model.arch stdit3-tiny / mmdit-tiny, bucket[1] none / 64 x 8": the differences of two sets, at
 /// most `limit` keys and then the number of further ones.

@@ -109,6 +109,7 @@ TEST(BisectAnswer, TrialsOfAStagedRunSeeItsFirstStageOnly) {
     BisectAnswer answer;
     answer.items = found({}, Relation::none);
     answer.items->verdict = BisectVerdict::not_reproducible;
+    answer.items->good_s = answer.items->bad_s = 1;
     answer.items->trials.resize(6);
     std::string const note = "trials train without the [[stage]] tables of run 42";
     EXPECT_THAT(bisect_plan_text(shown), Not(HasSubstr("[[stage]]")));

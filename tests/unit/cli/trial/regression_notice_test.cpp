@@ -48,6 +48,15 @@ TEST(RegressionNotice, TwoOfTwoConfirm) {
     EXPECT_THAT(word.text, HasSubstr("next      osora bisect 6 8\n"));
 }
 
+TEST(RegressionNotice, KnowsWhereTheLastStageBegins) {
+    auto staged = runs({7, 7.05, 6.98, 7.02, 7.01, 6.99, 14});
+    EXPECT_EQ(regression_notice(staged, 7).last_stage_step, 0);
+    for (auto& each : staged) {
+        each.work = {{"stage[0].at_step", "30"}, {"stage[1].at_step", "500"}};
+    }
+    EXPECT_EQ(regression_notice(staged, 7).last_stage_step, 500);
+}
+
 TEST(RegressionNotice, FastRunsAndShortSeriesSayNothing) {
     EXPECT_THAT(regression_notice(runs({7, 7.05, 6.98, 7.02, 7.01, 6.99, 7.03}), 7).text,
                 IsEmpty());
@@ -143,9 +152,9 @@ TEST(RepeatOfASuspect, WhatCannotBeComparedSaysNothing) {
     auto other_model = repeat_of(14);
     other_model[0].work = {{"model.arch", "other"}};
     EXPECT_FALSE(judged(all, other_model).has_value());
-    auto without_its_stage = repeat_of(14);
-    without_its_stage[0].work = {{"stage[0].at_step", "30"}};
-    EXPECT_TRUE(judged(all, without_its_stage).has_value()) << "a repeat ends before it";
+    auto with_stage = all;
+    for (auto& each : with_stage) each.work = {{"stage[0].at_step", "500"}};
+    EXPECT_FALSE(judged(with_stage, repeat_of(7)).has_value()) << "it says nothing of the stage";
     EXPECT_FALSE(judged(all, {}).has_value());
     EXPECT_FALSE(judged(runs({7, 7.05, 6.98, 7.02, 7.01, 6.99, 7}), repeat_of(14)).has_value());
 }

@@ -80,6 +80,9 @@ TEST(FactsTest, TheWorkOfAStagedRunIncludesItsStages) {
     all["model.arch"] = "m";
     EXPECT_EQ(work_with_stages(config, plan), all);
     EXPECT_EQ(without_stages(all), (Facts{{"model.arch", "m"}}));
+    EXPECT_EQ(last_stage_step(all), 30);
+    EXPECT_EQ(last_stage_step(without_stages(all)), 0);
+    EXPECT_EQ(last_stage_step({{"stage[9].at_step", "900"}, {"stage[10].at_step", "1000"}}), 1000);
     for (char const* none : {"null", "{}", R"({"stages": []})", R"({"stages": 3})"}) {
         EXPECT_EQ(stage_work_of(json::parse(none)), Facts{}) << none;
     }
