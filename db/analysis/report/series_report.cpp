@@ -1,4 +1,4 @@
-// Compares the runs that do the work of the newest run with enough steps.
+// Compares the runs that do the work of the newest run that is over and has enough steps.
 #include "db/analysis/report/series_report.hpp"
 
 #include "base/robust.hpp"
@@ -42,6 +42,7 @@ std::string joined(std::vector<double> batches) {
 /// Why `run` is not compared with `newest`; "": it is.
 std::string why_left_out(SeriesRun const& run, SeriesRun const* newest, bool own_only) {
     if (own_only && is_imported(run.summary.run)) return "imported: it ran on another machine";
+    if (!run.summary.run.ended_us) return "in progress, or it lost its controller";
     if (newest != nullptr && run.work != newest->work) {
         return "other work: " + describe_difference(run.work, newest->work);
     }
@@ -59,7 +60,8 @@ std::string why_left_out(SeriesRun const& run, SeriesRun const* newest, bool own
 RunsOfSize comparable(std::vector<SeriesRun> const& runs, SeriesReport& report) {
     bool const own_only = shadows_imports(runs);
     auto const newest = std::find_if(runs.rbegin(), runs.rend(), [&](auto const& run) {
-        return has_enough_steps(run.summary) && !(own_only && is_imported(run.summary.run));
+        return has_enough_steps(run.summary) && run.summary.run.ended_us &&
+               !(own_only && is_imported(run.summary.run));
     });
     auto const* const found = newest != runs.rend() ? &*newest : nullptr;
     if (found != nullptr) report.work = found->work;

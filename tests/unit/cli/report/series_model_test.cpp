@@ -152,6 +152,26 @@ TEST(SeriesReportTest, LeavesOutRunsWithTooFewSteps) {
     EXPECT_TRUE(series_of({few}).rows.empty());
 }
 
+// Steps that a run still lacks may change its row, and the work of all rows would be the newest's.
+TEST(SeriesReportTest, LeavesOutRunsInProgress) {
+    auto other = run(3, 1, 0.1);
+    other.arch = "mmdit-tiny";
+    auto const store = history_of({run(1, 1, 0.8), run(2, 2, 0.5), other});
+    auto runs = db::load_series(*store, "demo").value();
+    runs[2].summary.run.ended_us.reset();
+    auto report = series_report("demo", runs);
+    EXPECT_EQ(report.rows.size(), 2u);
+    ASSERT_EQ(report.left_out.size(), 1u);
+    EXPECT_EQ(report.left_out[0].number, 3);
+    EXPECT_THAT(report.left_out[0].reason, HasSubstr("in progress"));
+    runs[1].summary.run.ended_us.reset();
+    EXPECT_EQ(series_report("demo", runs).rows.size(), 1u);
+    for (auto& each : runs) each.summary.run.ended_us.reset();
+    report = series_report("demo", runs);
+    EXPECT_THAT(report.rows, IsEmpty());
+    EXPECT_EQ(report.left_out.size(), 3u);
+}
+
 TEST(SeriesReportTest, SaysWhenRanksShareCores) {
     auto two = run(2, 2, 0.9);
     two.cpus = 1;
