@@ -56,6 +56,7 @@ std::string why_not(BisectSide const& good, BisectSide const& bad, Factor const&
         case FactorKind::node_count:
             break;
     }
+    if (factor.name.starts_with("stage[")) return "trials train without [[stage]] tables";
     if (is_config_key(good, bad, factor.name)) return "";
     return "it is no key of the run file";
 }

@@ -4,6 +4,7 @@
 #include "base/files/files.hpp"
 #include "base/ids.hpp"
 #include "cli/run/run_secrets.hpp"
+#include "db/record/facts.hpp"
 #include "plan/worker_job.hpp"
 
 #include <fmt/format.h>
@@ -33,6 +34,24 @@ bool is_withheld(std::string_view key, std::string_view value) {
     if (!key.starts_with(kVariables) || value.size() < 2) return false;
     auto const text = value.substr(1, value.size() - 2);
     return is_secret_digest(text) || is_secret(key.substr(kVariables.size()), text);
+}
+
+/// What each [[stage]] changes, in sections that hold no secrets: [{"at_step": 500,
+/// "data.manifest": "hq.csv"}].
+protocol::json::array stage_changes(plan::ResolvedConfig const& resolved) {
+    protocol::json::array stages;
+    auto before = db::flatten(protocol::to_json(resolved.config));
+    for (plan::ResolvedStage const& stage : resolved.stages) {
+        auto after = db::flatten(protocol::to_json(stage.config));
+        protocol::json::object changes{{"at_step", stage.at_step}};
+        for (auto const& [key, value] : after) {
+            auto const was = before.find(key);
+            if (was == before.end() || was->second != value) changes[key] = value;
+        }
+        stages.push_back(std::move(changes));
+        before = std::move(after);
+    }
+    return stages;
 }
 
 Result<void> write_files(Submission const& submission, RunFolder const& run) {
@@ -79,6 +98,9 @@ protocol::RunSubmitted submitted_event(Submission const& submission, RunFolder c
     event.submitted_us = submission.submitted_us;
     event.facts = shown_facts(submission.facts, submission.secret_key);
     event.config = protocol::to_json(shown_config(config, submission.secret_key));
+    if (!submission.resolved.stages.empty()) {
+        event.config.get_object()["stage"] = stage_changes(submission.resolved);
+    }
     event.origins = protocol::to_json(submission.resolved.origins);
     return event;
 }

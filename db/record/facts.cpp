@@ -78,6 +78,12 @@ bool is_work(std::string const& key, std::string const& value) {
     return std::ranges::any_of(kWorkKeys, [&](auto prefix) { return key.starts_with(prefix); });
 }
 
+/// Data of a stage; journals of older versions do not have it.
+bool is_stage_data(std::string const& key) {
+    return key.starts_with(kStagePrefix) &&
+           (key.ends_with("].data.manifest") || key.ends_with("].data.latents"));
+}
+
 }  // namespace
 
 Facts flatten(json::value const& value) {
@@ -143,8 +149,9 @@ Facts stage_work_of(json::value const& plan) {
 
 Facts work_with_stages(Facts const& config, json::value const& plan) {
     Facts work = stage_work_of(plan);
+    bool const has_stages = !work.empty();
     for (auto const& [key, value] : config) {
-        if (is_work(key, value)) work.emplace(key, value);
+        if (is_work(key, value) || (has_stages && is_stage_data(key))) work.emplace(key, value);
     }
     return work;
 }

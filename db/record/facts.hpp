@@ -24,13 +24,13 @@ void merge_fact(Facts& facts, std::string const& key, std::string const& value);
 [[nodiscard]] std::string fingerprint_sha256(FactKind kind, Facts const& facts);
 
 /// What makes runs of one name comparable: job, model, buckets and data of a resolved run file,
-/// without its [[stage]] tables, which only its plan has.
+/// without its [[stage]] tables, whose batches only its plan has.
 [[nodiscard]] Facts work_of(protocol::json::value const& config);
 
 /// What the stages of a plan add to the work of its run: where each begins, and its buckets with
 /// their batches. Empty for a plan without [[stage]].
 [[nodiscard]] Facts stage_work_of(protocol::json::value const& plan);
-/// `config`: as flatten() made it; `plan`: plan::PlanDecision as JSON.
+/// With the data of the stages. `config`: as flatten() made it; `plan`: plan::PlanDecision as JSON.
 [[nodiscard]] Facts work_with_stages(Facts const& config, protocol::json::value const& plan);
 /// The work that a run would have without its [[stage]] tables.
 [[nodiscard]] Facts without_stages(Facts work);

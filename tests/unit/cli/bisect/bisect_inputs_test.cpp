@@ -13,6 +13,7 @@
 namespace osora::cli {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::Field;
@@ -101,6 +102,15 @@ TEST(TriableAtoms, WhatNoTrialCanSwitchIsSaidWithItsReason) {
     EXPECT_THAT(elsewhere.not_tried, SizeIs(3));
     EXPECT_EQ(elsewhere.atoms.size() + 1, here.atoms.size()) << "the nodes";
     EXPECT_THAT(elsewhere.not_tried, Contains(Field(&NotTried::why, HasSubstr("allocation"))));
+}
+
+TEST(TriableAtoms, TrialsDoNotSwitchWhatStagesChange) {
+    auto slow = bad();
+    slow.run.config["stage[0].optim.lr"] = "1e-05";
+    auto const atoms = triable_atoms(good(), slow, kAllocation);
+    EXPECT_EQ(atoms.atoms.size(), triable_atoms(good(), bad(), kAllocation).atoms.size());
+    EXPECT_THAT(atoms.not_tried, Contains(AllOf(Field(&NotTried::name, "stage[0].optim.lr"),
+                                                Field(&NotTried::why, HasSubstr("[[stage]]")))));
 }
 
 TEST(TriableAtoms, AVariableAndTheKeyThatSetsItAreOne) {

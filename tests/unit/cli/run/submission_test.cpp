@@ -59,6 +59,32 @@ TEST_F(SubmissionTest, FilesAreWholeAndAgree) {
                 testing::UnorderedElementsAre("train.steps=50", "worker.env.A=\"line1\\nline2\""));
 }
 
+TEST_F(SubmissionTest, TheRecordHasWhatStagesChange) {
+    auto submission = example();
+    EXPECT_FALSE(submitted_event(submission, {}, "u").config.as_object().contains("stage"));
+    submission.resolved = plan::resolve_config(
+        {{plan::Layer::run, "run.toml",
+          "[run]\nname = \"demo\"\n[data]\nmanifest = \"c.csv\"\n[[bucket]]\nresolution = 64\n"
+          "[[stage]]\nat_step = 20\n[stage.data]\nmanifest = \"hq.csv\"\n"
+          "[[stage]]\nat_step = 30\n[stage.batch]\nglobal_batch_size = 32\n"}},
+        {});
+    ASSERT_EQ(submission.resolved.stages.size(), 2u);
+    auto const event = submitted_event(submission, {}, "u");
+    EXPECT_EQ(event.config.at("data").at("manifest"), "c.csv");
+    auto const& stages = event.config.at("stage").as_array();
+    ASSERT_EQ(stages.size(), 2u);
+    EXPECT_EQ(stages[0].at("at_step"), 20);
+    EXPECT_EQ(stages[0].at("data.manifest"), "hq.csv");
+    EXPECT_EQ(stages[1].at("at_step"), 30);
+    EXPECT_EQ(stages[1].at("batch.global_batch_size"), "32");
+    EXPECT_FALSE(stages[1].as_object().contains("data.manifest")) << "as in the stage before";
+    auto record = event;
+    record.nodes = record.ranks_per_node = 1;
+    auto const read = plan::submitted_run(record);
+    ASSERT_TRUE(read.has_value()) << read.error().message;
+    EXPECT_EQ(read->config.data.manifest, "c.csv");
+}
+
 TEST_F(SubmissionTest, OnlyWorkersGetSecrets) {
     auto submission = example();
     submission.secret_key = "key";

@@ -75,11 +75,17 @@ TEST(FactsTest, TheWorkOfAStagedRunIncludesItsStages) {
                        {"stage[0].bucket[0]", "64 x 8, batch 16"},
                        {"stage[0].bucket[1]", "128 x 1, batch 4"}};
     EXPECT_EQ(stage_work_of(plan), stages);
-    Facts const config{{"model.arch", "m"}, {"model.init", "w"}};
+    Facts const config{{"model.arch", "m"},
+                       {"model.init", "w"},
+                       {"stage[0].at_step", "30"},
+                       {"stage[0].data.manifest", "hq.csv"},
+                       {"stage[0].optim.lr", "1e-05"}};
     Facts all = stages;
     all["model.arch"] = "m";
+    all["stage[0].data.manifest"] = "hq.csv";
     EXPECT_EQ(work_with_stages(config, plan), all);
     EXPECT_EQ(without_stages(all), (Facts{{"model.arch", "m"}}));
+    EXPECT_EQ(work_with_stages(config, nullptr), (Facts{{"model.arch", "m"}}));
     EXPECT_EQ(last_stage_step(all), 30);
     EXPECT_EQ(last_stage_step(without_stages(all)), 0);
     EXPECT_EQ(last_stage_step({{"stage[9].at_step", "900"}, {"stage[10].at_step", "1000"}}), 1000);
