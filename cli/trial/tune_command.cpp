@@ -8,6 +8,7 @@
 #include "cli/command/run_file_command.hpp"
 #include "cli/plan/tune_memory.hpp"
 #include "cli/run/prepared_run.hpp"
+#include "cli/text/text_table.hpp"
 #include "cli/trial/batch_tuning.hpp"
 #include "cli/trial/tune_plan.hpp"
 #include "cli/trial/tune_trials.hpp"
@@ -16,6 +17,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <optional>
 
@@ -127,6 +129,20 @@ std::string settings_text(plan::TuneTrial const& trial) {
                : fmt::format("with {}", fmt::join(sets_of(trial.settings), " "));
 }
 
+double known_or_zero(double value) {
+    return std::isfinite(value) ? value : 0;
+}
+
+/// For a trial whose steps have other samples than the first one's.
+std::string other_batch_note(TrialEnd const& end, double samples) {
+    constexpr double kRounding = 1e-3;
+    if (step_s_for(end, samples) == end.step_s) return {};
+    if (std::abs(end.samples_per_step / samples - 1) < kRounding) return {};
+    return fmt::format("      {} samples took {}; the time of {} is compared\n",
+                       three_digits(end.samples_per_step), format_seconds(end.step_s),
+                       three_digits(samples));
+}
+
 std::string verdict_text(plan::TuneVerdict const& verdict) {
     return fmt::format("{:<8} {}={}: {}", verdict.kept ? "kept" : "dropped", verdict.key,
                        verdict.value,
@@ -180,10 +196,14 @@ int run_tune(Context const& context, Arguments const& arguments) {
     cli::print(progress, "tune {} · {} of {} steps, at most {} trials\n\n {:>3}  {:<50} {:>12}\n",
                tuning->run.name, tuning->run.rung == "train" ? "training" : "rehearsals",
                tuning->run.steps, tuning->trials, "#", "trial", "a step");
+    double samples = 0;  // of a step, as it is
     while (auto const trial = search.next()) {
         auto const end = record.measure(context, trial->settings);
+        if (samples <= 0 && end.failure.empty()) samples = known_or_zero(end.samples_per_step);
+        double const step_s = step_s_for(end, samples);
         cli::print(progress, " {:>3}  {:<50} {:>12}\n", search.trials() + 1, settings_text(*trial),
-                   end.failure.empty() ? format_seconds(end.step_s) : "failed");
+                   end.failure.empty() ? format_seconds(step_s) : "failed");
+        if (end.failure.empty()) cli::print(progress, "{}", other_batch_note(end, samples));
         std::fflush(progress);
         if (end.exit_code == kExitInterrupted) {
             // A setting that was kept so far is not saved yet: later trials may change the verdict.
@@ -195,7 +215,7 @@ int run_tune(Context const& context, Arguments const& arguments) {
             return kExitInterrupted;
         }
         if (end.failure.empty()) {
-            search.add(end.step_s);
+            search.add(step_s);
         } else {
             search.add_failure(end.failure);
         }

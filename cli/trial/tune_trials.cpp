@@ -33,6 +33,11 @@ Result<TuneRun> tune_run(Context const& context, Arguments const& arguments, boo
     return run;
 }
 
+double step_s_for(TrialEnd const& end, double samples) {
+    bool const is_known = samples > 0 && end.samples_per_step > 0;
+    return is_known ? end.step_s * samples / end.samples_per_step : end.step_s;
+}
+
 TuneRecord::TuneRecord(Context const& context, TuneRun const& run) : run_(run) {
     db::Investigation what{.kind = "tune", .series = run.name};
     what.question.rung = run.rung == "train" ? "run" : "rehearsal";

@@ -23,6 +23,10 @@ struct TuneRun {
 [[nodiscard]] Result<TuneRun> tune_run(Context const& context, Arguments const& arguments,
                                        bool is_real, int steps);
 
+/// Time of a trial's step as if it had `samples`, those of the trials that it is compared with: a
+/// setting may change the batch. The step's own time where one of the two is not known (0).
+[[nodiscard]] double step_s_for(TrialEnd const& end, double samples);
+
 /// Trials with their settings, kept for the history; an error in writing is printed once and stops
 /// nothing.
 class TuneRecord {

@@ -1,10 +1,13 @@
 #include "cli/trial/tune_plan.hpp"
 #include "cli/plan/tune_memory.hpp"
+#include "cli/trial/tune_trials.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <unistd.h>
+
+#include <cmath>
 
 namespace osora::cli {
 namespace {
@@ -59,6 +62,17 @@ TEST(TunePlan, whatWasKeptBecomesLinesOfARunFile) {
               "[nccl]\nNCCL_MIN_CTAS = \"16\"\n"
               "[parallel]\ngrad_bucket_mib = 50\noverlap = false\n"
               "[worker.env]\nGLOO_SOCKET_IFNAME = \"eth1\"\n");
+}
+
+// 32 samples in 3 s are more a second than 16 in 2 s.
+TEST(TunePlan, comparesStepsOfOtherBatchesByTheirSamples) {
+    TrialEnd const as_it_is{.step_s = 2, .samples_per_step = 16};
+    TrialEnd const larger{.step_s = 3, .samples_per_step = 32};
+    EXPECT_DOUBLE_EQ(step_s_for(as_it_is, 16), 2);
+    EXPECT_DOUBLE_EQ(step_s_for(larger, 16), 1.5);
+    EXPECT_DOUBLE_EQ(step_s_for(larger, 0), 3) << "nothing to compare with";
+    EXPECT_DOUBLE_EQ(step_s_for({.step_s = 3}, 16), 3);
+    EXPECT_DOUBLE_EQ(step_s_for({.step_s = 3, .samples_per_step = NAN}, 16), 3);
 }
 
 TEST(TuneMemory, isOfOneShapeAndSaysWhatIsMissing) {
