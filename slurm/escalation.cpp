@@ -26,6 +26,19 @@ EscalationStep leave_the_job(EscalationState const& state, std::string const& wh
 
 }  // namespace
 
+JobWarning warning_of(JobSignal const& signal, JobWarning before) {
+    constexpr std::int64_t kLate_s = 120, kWarningMost_s = 600;  // slurm/job_script: warning_s()
+    constexpr std::int64_t kEarly_s = 60, kOverTime_s = 3600;    // of the limit's SIGTERM
+    std::int64_t const left_s = signal.end_s.value_or(0) - signal.now_s;
+    if (signal.is_warning) {
+        bool const near_end = !signal.end_s || left_s < kWarningMost_s + kLate_s;
+        return near_end ? JobWarning::time_limit : JobWarning::preemption;
+    }
+    if (!signal.end_s) return before;
+    if (left_s <= kEarly_s && left_s >= -kOverTime_s) return JobWarning::time_limit;
+    return before == JobWarning::preemption ? before : JobWarning::none;
+}
+
 EscalationStep next_escalation(EscalationState const& state) {
     if (state.do_not_requeue)
         return {Escalation::stop, "a rank asked not to be started again (93)"};

@@ -7,6 +7,8 @@
 
 #include <boost/describe.hpp>
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,17 @@ BOOST_DESCRIBE_ENUM(Escalation, relaunch, swap_node, follow_job, requeue, stop)
 /// The warning with which Slurm itself announced this job's end.
 enum class JobWarning { none, time_limit, preemption };
 BOOST_DESCRIBE_ENUM(JobWarning, none, time_limit, preemption)
+
+/// A signal to the batch step.
+struct JobSignal {
+    bool is_warning = false;                 // that of sbatch's --signal; else SIGTERM
+    std::optional<std::int64_t> end_s = {};  // the job's projected end; none: not known
+    std::int64_t now_s = 0;                  // both since 1970
+};
+/// What it means after the warning `before`. The warning comes before the time limit and, on some
+/// clusters, before a preemption; SIGTERM comes at the time limit, at the end of a preemption's
+/// grace, and from scancel.
+[[nodiscard]] JobWarning warning_of(JobSignal const& signal, JobWarning before);
 
 struct EscalationState {
     protocol::Verdict verdict = protocol::Verdict::none;  // of the run; none: still undecided

@@ -112,7 +112,11 @@ private:
     void on_signal(int signal) {
         bool const again = warned_ > 0 && signal != SIGUSR2;
         ++warned_;
-        warning_ = classify(signal);
+        slurm::JobSignal const received{
+            .is_warning = signal == SIGUSR2,
+            .end_s = slurm::parse_time(variable_or(options_.environment, "SLURM_JOB_END_TIME", "")),
+            .now_s = env_.wall_us() / 1'000'000};
+        warning_ = slurm::warning_of(received, warning_);
         protocol::ControlStop stop;
         stop.now = again;
         stop.by_user = false;
@@ -123,18 +127,6 @@ private:
         auto const asked = write_stop_request(options_.paths, stop);
         if (asked.has_error())
             log_.error("cannot write stop request", {{"why", asked.error().message}});
-    }
-
-    /// The warning comes before the time limit and, on some clusters, before a preemption.
-    [[nodiscard]] slurm::JobWarning classify(int signal) const {
-        constexpr std::int64_t kLateS = 120, kWarningMostS = 600;
-        auto const end =
-            slurm::parse_time(variable_or(options_.environment, "SLURM_JOB_END_TIME", ""));
-        std::int64_t const now = env_.wall_us() / 1'000'000;
-        bool const near_end = end && *end - now < kWarningMostS + kLateS;
-        if (signal == SIGUSR2 && (near_end || !end)) return slurm::JobWarning::time_limit;
-        if (signal == SIGUSR2) return slurm::JobWarning::preemption;
-        return slurm::JobWarning::none;
     }
 
     Result<int> finish(ExitStatus const& ended) {

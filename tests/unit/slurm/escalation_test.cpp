@@ -45,6 +45,28 @@ TEST(Escalation, TimeAndPreemptionContinueInAnotherJob) {
     EXPECT_EQ(action(state), Escalation::stop);
 }
 
+// Of a job that ends at 10,000 s.
+TEST(JobWarning, TheTimeLimitRemainsTheReasonWhenTheJobIsEnded) {
+    auto const warned = [](std::int64_t now_s, std::optional<std::int64_t> end_s = 10'000) {
+        return warning_of({.is_warning = true, .end_s = end_s, .now_s = now_s}, JobWarning::none);
+    };
+    auto const ended = [](std::int64_t now_s, JobWarning before,
+                          std::optional<std::int64_t> end_s = 10'000) {
+        return warning_of({.is_warning = false, .end_s = end_s, .now_s = now_s}, before);
+    };
+    EXPECT_EQ(warned(9'400), JobWarning::time_limit);
+    EXPECT_EQ(warned(5'000), JobWarning::preemption) << "long before the end";
+    EXPECT_EQ(warned(5'000, std::nullopt), JobWarning::time_limit);
+    // A checkpoint takes longer than the warning: SIGTERM at the limit cancels no chain.
+    EXPECT_EQ(ended(10'001, JobWarning::time_limit), JobWarning::time_limit);
+    EXPECT_EQ(ended(10'001, JobWarning::none), JobWarning::time_limit);
+    EXPECT_EQ(ended(5'100, JobWarning::preemption), JobWarning::preemption);
+    EXPECT_EQ(ended(9'500, JobWarning::time_limit), JobWarning::none) << "scancel";
+    EXPECT_EQ(ended(5'000, JobWarning::none), JobWarning::none);
+    EXPECT_EQ(ended(5'000, JobWarning::time_limit, std::nullopt), JobWarning::time_limit);
+    EXPECT_EQ(ended(5'000, JobWarning::none, std::nullopt), JobWarning::none);
+}
+
 TEST(Escalation, AUsersStopIsFinalWhateverSlurmWarnsOf) {
     for (auto const warning : {JobWarning::none, JobWarning::time_limit, JobWarning::preemption}) {
         for (auto const verdict :
