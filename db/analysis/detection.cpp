@@ -30,21 +30,6 @@ double mixed(Measured const& run, Mix const& mix, double BucketMeasure::*figure,
     return steps > 0 && steps == all ? weighted / steps : otherwise;
 }
 
-/// By how much the run's step takes longer than its buckets' medians say: 1, unless the batch of a
-/// bucket changed during the run. Then the median is that of one of its batches.
-double batch_factor(Measured const& run) {
-    constexpr double kRounding = 1e-9;
-    double steps = 0, seconds = 0;
-    for (auto const& bucket : run.buckets) {
-        if (bucket.steps == 0) continue;
-        steps += bucket.steps;
-        seconds += bucket.steps * bucket.step_s_median;
-    }
-    double const factor = run.step_s_mix * run.steps_used / seconds;
-    bool const is_known = steps == run.steps_used && std::isfinite(factor);
-    return is_known && std::abs(factor - 1) > kRounding ? factor : 1;
-}
-
 RunGroup group_of(std::vector<SeriesRun const*> const& members) {
     auto const& first = *members.front();
     RunGroup group;
@@ -86,6 +71,19 @@ std::size_t typical(Detection const& detection, changepoint::Segment const& part
 }
 
 }  // namespace
+
+double batch_factor(Measured const& run) {
+    constexpr double kRounding = 1e-9;
+    double steps = 0, seconds = 0;
+    for (auto const& bucket : run.buckets) {
+        if (bucket.steps == 0) continue;
+        steps += bucket.steps;
+        seconds += bucket.steps * bucket.step_s_median;
+    }
+    double const factor = run.step_s_mix * run.steps_used / seconds;
+    bool const is_known = steps == run.steps_used && std::isfinite(factor);
+    return is_known && std::abs(factor - 1) > kRounding ? factor : 1;
+}
 
 double step_s_of(Measured const& run, Mix const& mix) {
     double const medians = mixed(run, mix, &BucketMeasure::step_s_median, kUnknown);

@@ -25,6 +25,10 @@ struct DetectionOptions {
 /// Number of steps by bucket.
 using Mix = std::map<std::string, double>;
 
+/// By how much the run's step takes longer than its buckets' medians say: 1, unless the batch of a
+/// bucket changed during the run. Then the median is that of one of its batches.
+[[nodiscard]] double batch_factor(Measured const& run);
+
 /// Seconds per step: medians of the buckets, weighted by `mix`; by the run's own mix if it lacks a
 /// bucket. If a bucket's batch changed during the run, each batch counts with its own median.
 [[nodiscard]] double step_s_of(Measured const& run, Mix const& mix);

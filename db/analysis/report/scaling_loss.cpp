@@ -21,8 +21,10 @@ double known(double value) {
 BucketTimes bucket_times(std::vector<SeriesRun const*> const& runs) {
     std::map<std::string, std::vector<BucketMeasure>> by_bucket;
     for (auto const* run : runs) {
-        for (auto const& bucket : run->summary.measured->buckets) {
-            if (bucket.steps > 0) by_bucket[bucket.bucket].push_back(bucket);
+        double const factor = batch_factor(*run->summary.measured);
+        for (auto bucket : run->summary.measured->buckets) {
+            bucket.step_s_median *= factor;  // its samples are the mean over its batches
+            if (bucket.steps > 0) by_bucket[bucket.bucket].push_back(std::move(bucket));
         }
     }
     BucketTimes times;

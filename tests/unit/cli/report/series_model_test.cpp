@@ -122,6 +122,16 @@ TEST(SeriesReportTest, EfficiencyKeepsTheMixOfBuckets) {
                 1e-9);
 }
 
+// The batch of run 2's buckets changed: their medians are those of the smaller batch, 0.5 s, and
+// its steps took 1 s in the mean: 0.8 / (2 x 1).
+TEST(SeriesReportTest, EfficiencyCountsEveryBatchOfABucket) {
+    auto const store = history_of({run(1, 1, 0.8), run(2, 2, 0.5)});
+    auto runs = db::load_series(*store, "demo").value();
+    EXPECT_NEAR(series_report("demo", runs).rows.at(1).efficiency, 0.8, 1e-9);
+    runs[1].summary.measured->step_s_mix = 1;
+    EXPECT_NEAR(series_report("demo", runs).rows.at(1).efficiency, 0.4, 1e-9);
+}
+
 TEST(SeriesReportTest, TakesTheMedianOfRunsOfOneSize) {
     auto const report =
         series_of({run(1, 1, 0.40), run(2, 1, 0.42), run(3, 1, 0.90), run(4, 2, 0.21)});
