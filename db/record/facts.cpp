@@ -65,6 +65,14 @@ BOOST_DESCRIBE_STRUCT(WorkStage, (), (at_step, chosen))
 BOOST_DESCRIBE_STRUCT(WorkStages, (), (stages))
 
 constexpr std::string_view kStagePrefix = "stage[", kStageBegin = "].at_step";
+constexpr std::string_view kStageBucket = "].bucket[", kStageBatch = ", batch ";
+
+/// Where the batch begins in the value of a stage's bucket; npos: it is no such fact.
+std::size_t batch_place(std::string const& key, std::string const& value) {
+    bool const is_bucket =
+        key.starts_with(kStagePrefix) && key.find(kStageBucket) != std::string::npos;
+    return is_bucket ? value.rfind(kStageBatch) : std::string::npos;
+}
 
 /// Keys of the resolved run file that a step's work depends on, as prefixes.
 constexpr std::array<std::string_view, 7> kWorkKeys{
@@ -139,8 +147,8 @@ Facts stage_work_of(json::value const& plan) {
         work[fmt::format("{}{}{}", kStagePrefix, i, kStageBegin)] = std::to_string(stage.at_step);
         for (std::size_t k = 0; k < stage.chosen.buckets.size(); ++k) {
             auto const& bucket = stage.chosen.buckets[k];
-            work[fmt::format("{}{}].bucket[{}]", kStagePrefix, i, k)] =
-                fmt::format("{} x {}, batch {}", bucket.resolution, bucket.num_frames,
+            work[fmt::format("{}{}{}{}]", kStagePrefix, i, kStageBucket, k)] =
+                fmt::format("{} x {}{}{}", bucket.resolution, bucket.num_frames, kStageBatch,
                             bucket.global_batch_size);
         }
     }
@@ -158,6 +166,25 @@ Facts work_with_stages(Facts const& config, json::value const& plan) {
 
 Facts without_stages(Facts work) {
     std::erase_if(work, [](auto const& fact) { return fact.first.starts_with(kStagePrefix); });
+    return work;
+}
+
+std::vector<int> stage_batches(Facts const& work) {
+    std::vector<int> batches;
+    for (auto const& [key, value] : work) {
+        auto const at = batch_place(key, value);
+        if (at == std::string::npos) continue;
+        char const* const digits = value.data() + at + kStageBatch.size();
+        std::from_chars(digits, value.data() + value.size(), batches.emplace_back());
+    }
+    return batches;
+}
+
+Facts without_stage_batches(Facts work) {
+    for (auto& [key, value] : work) {
+        auto const at = batch_place(key, value);
+        if (at != std::string::npos) value.resize(at);
+    }
     return work;
 }
 

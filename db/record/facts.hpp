@@ -34,6 +34,9 @@ void merge_fact(Facts& facts, std::string const& key, std::string const& value);
 [[nodiscard]] Facts work_with_stages(Facts const& config, protocol::json::value const& plan);
 /// The work that a run would have without its [[stage]] tables.
 [[nodiscard]] Facts without_stages(Facts work);
+/// The batches of its stages' buckets, and the work without them: weak scaling changes only these.
+[[nodiscard]] std::vector<int> stage_batches(Facts const& work);
+[[nodiscard]] Facts without_stage_batches(Facts work);
 /// Where the last stage of this work begins; 0: it has none.
 [[nodiscard]] int last_stage_step(Facts const& work);
 

@@ -43,8 +43,10 @@ std::string joined(std::vector<double> batches) {
 std::string why_left_out(SeriesRun const& run, SeriesRun const* newest, bool own_only) {
     if (own_only && is_imported(run.summary.run)) return "imported: it ran on another machine";
     if (!run.summary.run.ended_us) return "in progress, or it lost its controller";
-    if (newest != nullptr && run.work != newest->work) {
-        return "other work: " + describe_difference(run.work, newest->work);
+    if (newest != nullptr) {
+        auto const work = without_stage_batches(run.work);
+        auto const wanted = without_stage_batches(newest->work);
+        if (work != wanted) return "other work: " + describe_difference(work, wanted);
     }
     if (!has_enough_steps(run.summary)) {
         int const used = run.summary.measured ? run.summary.measured->steps_used : 0;
@@ -64,7 +66,7 @@ RunsOfSize comparable(std::vector<SeriesRun> const& runs, SeriesReport& report) 
                !(own_only && is_imported(run.summary.run));
     });
     auto const* const found = newest != runs.rend() ? &*newest : nullptr;
-    if (found != nullptr) report.work = found->work;
+    if (found != nullptr) report.work = without_stage_batches(found->work);
     RunsOfSize members;
     for (auto const& run : runs) {
         auto reason = why_left_out(run, found, own_only);
@@ -93,6 +95,10 @@ ScalingRow row_of(RunsOfSize const& members) {
     row.nodes = size.nodes;
     row.threads_per_rank = size.threads_per_rank;
     row.global_batch = std::move(size.global_batch);
+    if (!row.global_batch.empty()) {
+        auto const later = stage_batches(members.front()->work);
+        row.global_batch.insert(row.global_batch.end(), later.begin(), later.end());
+    }
     for (auto const* run : members) row.runs.push_back(run->summary.run.number);
     auto const times = over(members, [](auto& run) { return run.measured->step_s_median; });
     auto const between = median_and_mad(times);
@@ -117,8 +123,10 @@ ScalingRow row_of(RunsOfSize const& members) {
 
 /// Rows by size, each with its runs.
 std::vector<RunsOfSize> sizes_of(RunsOfSize const& members) {
-    std::map<RunSize, RunsOfSize> sizes;
-    for (auto const* run : members) sizes[size_of(run->summary)].push_back(run);
+    std::map<std::pair<RunSize, std::vector<int>>, RunsOfSize> sizes;
+    for (auto const* run : members) {
+        sizes[{size_of(run->summary), stage_batches(run->work)}].push_back(run);
+    }
     std::vector<RunsOfSize> rows;
     for (auto& [size, runs] : sizes) rows.push_back(std::move(runs));
     return rows;
@@ -194,7 +202,7 @@ SeriesReport series_report(std::string const& name, std::vector<SeriesRun> const
     auto over = runs;
     (void)take_unfinished(over);
     for (auto& group : run_groups(over)) {
-        bool const in_rows = !members.empty() && group.work == report.work &&
+        bool const in_rows = !members.empty() && without_stage_batches(group.work) == report.work &&
                              group.size.gpu == gpu_of(members.front()->summary.device);
         if (in_rows) report.trends.push_back(detect(std::move(group)));
     }

@@ -2,6 +2,7 @@
 #include "protocol/run_directory.hpp"
 #include "tests/unit/cli/report/demo_run.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -46,6 +47,30 @@ TEST(SeriesReportTest, WeakScaling) {
     EXPECT_EQ(report.scaling, Scaling::weak);
     EXPECT_EQ(report.held_equal, "batch of a rank 16, 4");
     EXPECT_NEAR(report.rows[1].efficiency, 0.4 / 0.5, 1e-9);
+}
+
+// A stage's batch grows with the ranks, too.
+TEST(SeriesReportTest, WeakScalingOfRunsWithStages) {
+    auto two = run(2, 2, 0.5);
+    two.global_batch = {32, 8};
+    auto const store = history_of({run(1, 1, 0.4), two});
+    auto runs = db::load_series(*store, "demo").value();
+    for (auto& each : runs) {
+        each.work["stage[0].at_step"] = "500";
+        each.work["stage[0].bucket[0]"] =
+            fmt::format("64 x 8, batch {}", 2 * each.summary.run.ranks);
+    }
+    auto report = series_report("demo", runs);
+    EXPECT_EQ(report.scaling, Scaling::weak);
+    EXPECT_EQ(report.held_equal, "batch of a rank 16, 4, 2");
+    EXPECT_NEAR(report.rows.at(1).efficiency, 0.4 / 0.5, 1e-9);
+    EXPECT_EQ(report.trends.size(), 2u);
+    runs[1].work["stage[0].bucket[0]"] = "64 x 8, batch 6";
+    EXPECT_EQ(series_report("demo", runs).scaling, Scaling::neither);
+    runs[1].work["stage[0].bucket[0]"] = "96 x 8, batch 4";
+    report = series_report("demo", runs);
+    EXPECT_EQ(report.rows.size(), 1u);
+    EXPECT_EQ(report.left_out.at(0).reason, "other work: stage[0].bucket[0] 64 x 8 / 96 x 8");
 }
 
 // Eight ranks of tensor parallel share a sample: 4 / 8 is not 6 / 16.

@@ -86,6 +86,9 @@ TEST(FactsTest, TheWorkOfAStagedRunIncludesItsStages) {
     EXPECT_EQ(work_with_stages(config, plan), all);
     EXPECT_EQ(without_stages(all), (Facts{{"model.arch", "m"}}));
     EXPECT_EQ(work_with_stages(config, nullptr), (Facts{{"model.arch", "m"}}));
+    EXPECT_EQ(stage_batches(all), (std::vector{16, 4}));
+    EXPECT_EQ(without_stage_batches(all).at("stage[0].bucket[1]"), "128 x 1");
+    EXPECT_EQ(without_stage_batches(all).at("stage[0].at_step"), "30");
     EXPECT_EQ(last_stage_step(all), 30);
     EXPECT_EQ(last_stage_step(without_stages(all)), 0);
     EXPECT_EQ(last_stage_step({{"stage[9].at_step", "900"}, {"stage[10].at_step", "1000"}}), 1000);
