@@ -20,6 +20,7 @@
 #include "base/text/units.hpp"
 #include "db/analysis/run_state.hpp"
 #include "db/store/queries.hpp"
+#include "plan/config/submitted_run.hpp"
 #include "protocol/notice_kinds.hpp"
 
 #include "slurm/after_sbatch.hpp"
@@ -44,6 +45,16 @@ struct ActiveRun {
     bool alive = false;  // it has a controller
     JobStatus job;       // in Slurm's queue
 };
+
+/// A run that waits in a queue has no journal yet: its size and the time when it was submitted.
+void add_submission(KnownRun& run) {
+    if (run.view.records > 0) return;
+    auto const submitted = plan::read_submission(run.folder.paths);
+    if (submitted.has_error()) return;
+    fold(run.view, {0, submitted->submitted_us, *submitted});
+    run.view.records = 0;
+    run.view.began_us = 0;
+}
 
 void settle(ActiveRun& run, JobStatusQuery& look) {
     if (run.alive || is_over(run.known.view)) return;
@@ -222,6 +233,7 @@ Result<std::vector<ActiveRun>> active_runs(Context const& context,
         bool const begun = run.alive || run.known.view.records > 0;
         bool const submitted = run.job.place == JobPlace::pending ||
                                (run.job.place == JobPlace::unknown && run.job.job.job_id > 0);
+        add_submission(run.known);
         if (begun || submitted) active.push_back(std::move(run));
     }
     return active;
@@ -330,6 +342,7 @@ int run_status(Context const& context, Arguments const& arguments) {
     bool const here = has_controller(known->folder.paths);
     ActiveRun one{std::move(*known), here, {}};
     settle(one, look);
+    add_submission(one.known);
     if (json) {
         print_json("status", {{"runs", protocol::json::array{to_detailed_object(one)}}});
     } else {

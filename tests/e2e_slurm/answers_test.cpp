@@ -3,6 +3,7 @@
 #include "tests/e2e_slurm/slurm_fixture.hpp"
 
 #include "base/files/files.hpp"
+#include "protocol/json.hpp"
 
 #include <fmt/format.h>
 
@@ -155,7 +156,14 @@ TEST_F(Answers, SilenceWithAnErrorMessageIsNoEnd) {
     auto const status = osora({"status"});
     EXPECT_THAT(status.out, HasSubstr("job 80634 was submitted, and Slurm does not report"));
     EXPECT_THAT(status.out, Not(HasSubstr("over")));
-    EXPECT_THAT(osora({"status", "1", "--json"}).out, HasSubstr("\"state\":\"queued\""));
+    EXPECT_THAT(osora({"status", "1"}).out, HasSubstr("queued · 1 rank on 1 node\n"));
+    auto const object = protocol::parse_json(osora({"status", "1", "--json"}).out);
+    ASSERT_TRUE(object.has_value());
+    auto const& run = object->at("runs").at(0);
+    EXPECT_EQ(run.at("state"), "queued");
+    EXPECT_EQ(run.at("nodes"), 1);
+    EXPECT_GT(run.at("submitted_us").to_number<std::int64_t>(), 1'700'000'000'000'000);
+    EXPECT_FALSE(run.at("uuid").as_string().empty());
 }
 
 TEST_F(Answers, AJobThatTheQueueDoesNotShowYetIsCancelledAnyway) {
