@@ -6,6 +6,7 @@
 #include "cli/command/state_folder.hpp"
 #include "cli/run/control_client.hpp"
 #include "cli/run/run_command.hpp"
+#include "cli/run/slurm/job_status.hpp"
 #include "cli/run/slurm/submit_slurm.hpp"
 #include "cli/run/started.hpp"
 #include "plan/config/submitted_run.hpp"
@@ -16,6 +17,23 @@
 
 namespace osora::cli {
 namespace {
+
+/// Why no other job may be submitted for the run; "": none of its jobs waits or runs.
+std::string job_in_the_way(Context const& context, KnownRun const& run) {
+    JobStatusQuery look(context, run.folder.paths.state().dir);
+    auto const job = look.of(run.folder);
+    if (job.place == JobPlace::pending) {
+        return fmt::format(
+            "run {0} waits in the queue as job {1}, which continues it; osora watch {0} follows "
+            "it, osora cancel {0} takes it out",
+            run.folder.number, job.job.job_id);
+    }
+    // The queue may be a moment behind a run that has ended; a job may be completing for minutes.
+    bool const leaves = job.job.state == slurm::JobState::completing;
+    if (job.place != JobPlace::running || leaves || is_over(run.view)) return "";
+    return fmt::format("run {0} is active in job {1}; osora watch {0} follows it",
+                       run.folder.number, job.job.job_id);
+}
 
 int run_resume(Context const& context, Arguments const& arguments) {
     auto const state = state_dir(context.environment);
@@ -36,6 +54,14 @@ int run_resume(Context const& context, Arguments const& arguments) {
                         "{0} --set ...",
                         folder.number));
     }
+    auto const submitted = plan::read_submitted_run(folder.paths);
+    if (submitted.has_error()) return fail(kExitUsage, submitted.error());
+    auto const& config = submitted->config;
+    bool const queued = is_queued(context, config);
+    if (queued) {
+        auto const job = job_in_the_way(context, *known);
+        if (!job.empty()) return fail(kExitUsage, job);
+    }
     bool const json = arguments.has("--json");
     if (!json) {
         int const step = view.status.checkpoint_step;
@@ -49,10 +75,7 @@ int run_resume(Context const& context, Arguments const& arguments) {
                                .attached = !arguments.has("--detach"),
                                .resume = is_over(view),
                                .known_records = view.records};
-    auto const submitted = plan::read_submitted_run(folder.paths);
-    if (submitted.has_error()) return fail(kExitUsage, submitted.error());
-    auto const& config = submitted->config;
-    if (is_queued(context, config)) return queue_and_follow(context, folder, config, options);
+    if (queued) return queue_and_follow(context, folder, config, options);
     return start_and_follow(context, folder, options);
 }
 

@@ -54,6 +54,9 @@ TEST_F(Queue, AJobThatWaitsIsTakenOutOfTheQueue) {
     auto const relaunch = osora({"relaunch", "1"});
     EXPECT_EQ(relaunch.code, 2);
     EXPECT_THAT(relaunch.err, HasSubstr("run 1 waits in the queue as job 101"));
+    auto const resumed = osora({"resume", "1", "--detach"});
+    EXPECT_EQ(resumed.code, 2) << "one job is enough; " << resumed.out;
+    EXPECT_THAT(resumed.err, HasSubstr("run 1 waits in the queue as job 101, which continues it"));
     EXPECT_THAT(osora({"cancel", "1"}).out, HasSubstr("was taken out of the queue"));
     auto const ended = first.wait();
     EXPECT_EQ(ended.code, 4) << ended.out;
