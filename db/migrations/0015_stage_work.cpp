@@ -1,5 +1,5 @@
 // Schema 15: the work of a run includes its stages. Series of runs that have some are derived
-// again, which moves these runs to series of their own (db/derived/staged_runs.hpp). And a run was
+// again, which moves these runs to separate series (db/derived/staged_runs.hpp). And a run was
 // submitted before its controller started, if its first record says when.
 #include "db/migrations/migrations.hpp"
 

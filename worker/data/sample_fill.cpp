@@ -122,7 +122,7 @@ private:
         return fits;
     }
 
-    /// The decoder's next call, which has a deadline of its own, starts now.
+    /// The decoder's next call, which has a separate deadline, starts now.
     void begin(std::uint32_t index) {
         if (source_.timer != nullptr) source_.timer->begin(index, ClipTimer::Time::clock::now());
     }
