@@ -3,6 +3,7 @@
 
 #include "cli/command/history_access.hpp"
 #include "db/analysis/bucket_compute.hpp"
+#include "db/analysis/report/prediction_report.hpp"
 #include "db/record/facts.hpp"
 #include "db/store/queries.hpp"
 #include "protocol/json.hpp"
@@ -60,8 +61,10 @@ bool is_alike(db::RunHistory const& run, plan::RunConfig const& config,
               plan::LayoutPlan const& chosen) {
     auto const& resources = config.resources;
     auto const& record = run.summary.run;
+    // Steps of a [[stage]] are none of the rehearsal's.
     bool alike = record.nodes == resources.nodes &&
-                 record.ranks == resources.nodes * resources.gpus_per_node;
+                 record.ranks == resources.nodes * resources.gpus_per_node &&
+                 db::analysis::plan_covers(run.summary);
     auto const& layout = run.summary.plan->chosen;
     alike = alike && layout.tp_size == chosen.tp_size && layout.sp_size == chosen.sp_size &&
             layout.pp_size == chosen.pp_size;

@@ -39,7 +39,7 @@ std::string expected_line(db::analysis::RunReport const& report) {
 
 std::string trained_line(TrainedRun const& trained, double step_s) {
     std::string const run = fmt::format("{} in run {}", timed(trained.step_s), trained.number);
-    if (!trained.alike) return run + ", of another size or way of reducing";
+    if (!trained.alike) return run + ", of another size, batch or way of reducing";
     return fmt::format("{}; the rehearsal took {:.2f} of it", run, step_s / trained.step_s);
 }
 

@@ -30,6 +30,17 @@ int recomputed_of(StepTable const& steps, std::size_t step) {
     return figure_of(steps, "recomputed_blocks", step, -1);
 }
 
+/// Of these, the steps with as many samples as the first; all, if those are few.
+std::vector<std::size_t> with_first_batch(StepTable const& steps,
+                                          std::vector<std::size_t> const& indices) {
+    constexpr std::size_t kLeast = 5;
+    std::vector<std::size_t> own;
+    for (auto const i : indices) {
+        if (steps.samples[i] == steps.samples[indices.front()]) own.push_back(i);
+    }
+    return own.size() < kLeast ? indices : own;
+}
+
 /// Of these, the steps whose passes were those of the last one.
 std::vector<std::size_t> with_last_passes(StepTable const& steps,
                                           std::vector<std::size_t> indices) {
@@ -52,7 +63,7 @@ std::vector<BucketWork> bucket_work(StepTable const& steps) {
             if (steps.bucket[i] == static_cast<int>(bucket)) indices.push_back(i);
         }
         if (indices.empty()) continue;
-        indices = with_last_passes(steps, std::move(indices));
+        indices = with_last_passes(steps, with_first_batch(steps, indices));
         BucketWork const work{.bucket = steps.buckets[bucket],
                               .steps = static_cast<int>(indices.size()),
                               .micro_batch_size = micro_batch_of(steps, indices.back()),

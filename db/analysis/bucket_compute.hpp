@@ -19,7 +19,8 @@ struct BucketWork {
 
 /// Medians over the steps of means over the ranks; only buckets with steps, forward and
 /// backward; optimizer_s may be unknown. If a run changed its passes (memory ran out, or [tune]
-/// progressive), of the steps with the passes of the last one.
+/// progressive), of the steps with the passes of the last one. If a [[stage]] changed the batch of
+/// a bucket, of the steps before it: a run's plan has the batches of its first steps.
 [[nodiscard]] std::vector<BucketWork> bucket_work(StepTable const& steps);
 
 }  // namespace osora::db::analysis

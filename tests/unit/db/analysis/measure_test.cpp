@@ -194,6 +194,25 @@ TEST(BucketWork, MediansOfEachBucketAfterTheWarmUp) {
     EXPECT_TRUE(bucket_work(steps).empty());
 }
 
+// From step 10 on a stage trains twice the batch, which the run's plan says nothing of.
+TEST(BucketWork, IsThatOfTheFirstBatch) {
+    auto steps = table(20);
+    std::vector<double> forward(20, 1.0);
+    for (std::size_t i = 10; i < 20; ++i) {
+        forward[i] = 2;
+        steps.samples[i] = 16;
+    }
+    steps.columns["forward_s"] = steps.columns["backward_s"] = constant(forward);
+    auto works = bucket_work(steps);
+    ASSERT_EQ(works.size(), 1u);
+    EXPECT_EQ(works[0].steps, 6);  // after 4 of warm-up
+    EXPECT_EQ(works[0].forward_s, 1);
+    // Samples that differ by themselves do not leave a handful of steps.
+    for (std::size_t i = 0; i < 20; ++i) steps.samples[i] = static_cast<int>(100 + i % 7);
+    works = bucket_work(steps);
+    EXPECT_EQ(works.at(0).steps, 16);
+}
+
 // Passes changed after step 6: the work is that of the last ones.
 TEST(BucketWork, IsThatOfTheLastPasses) {
     auto steps = table(10);
