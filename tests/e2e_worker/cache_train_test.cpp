@@ -13,6 +13,8 @@
 #include "worker/train/video_tensor.hpp"
 
 #include <ATen/ops/cat.h>
+#include <c10/core/GradMode.h>
+#include <c10/util/Exception.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -239,6 +241,25 @@ TEST_F(CachedTraining, MmditReadsTheSameNumberOfRowsOfEachCaption) {
     }
 }
 
+/// The mean brightness of a pass, which has room for `most` samples.
+class Brightness final : public worker::Objective {
+public:
+    explicit Brightness(std::size_t most)
+        : parameters_(at::TensorOptions(at::kFloat)), most_(most) {
+        at::NoGradGuard const no_grad;
+        parameters_.add("w", {1}).fill_(1);
+    }
+    worker::Parameters& parameters() override { return parameters_; }
+    at::Tensor loss(worker::MicroBatch const& batch) override {
+        if (batch.samples.size() > most_) C10_THROW_ERROR(OutOfMemoryError, "no room");
+        return batch.x.mean();
+    }
+
+private:
+    worker::Parameters parameters_;
+    std::size_t most_;
+};
+
 // Both loaders work at a time: evaluation takes what the training's leaves, with fewer clips a step
 // if it must, and what cannot be is said before the first step.
 TEST_F(CachedTraining, EvaluatesInTheMemoryThatTheTrainingLeaves) {
@@ -262,6 +283,20 @@ TEST_F(CachedTraining, EvaluatesInTheMemoryThatTheTrainingLeaves) {
     EXPECT_THAT(refused.error().message,
                 HasSubstr("data.eval_manifest: beside the training's loader, "
                           "data.host_memory_gib: loader needs"));
+
+    // On the device: smaller passes, or none and no error.
+    auto const outcome_with = [&](std::size_t most) {
+        worker::Trainer trainer(job, std::make_unique<Brightness>(most), {});
+        return opened_with(all).value()->run(trainer, {}).value();
+    };
+    auto const plain = outcome_with(100), small = outcome_with(1), none = outcome_with(0);
+    EXPECT_EQ(plain.samples, 5);
+    EXPECT_EQ(small.samples, 5);
+    EXPECT_NEAR(small.loss, plain.loss, 1e-5);
+    EXPECT_EQ(small.lacking_ranks, 0);
+    EXPECT_EQ(none.lacking_ranks, 1);
+    EXPECT_EQ(none.samples, 0);
+    EXPECT_THAT(none.lacked, testing::ContainsRegex("bucket [0-9x]+: .*no room"));
 }
 
 TEST_F(CachedTraining, EvaluatesHeldOutClipsTheSameWayEachTime) {

@@ -131,41 +131,59 @@ bool Evaluation::is_due(int next_step) const {
     return next_step % job_.config.eval.every == 0 || next_step == job_.config.train.steps;
 }
 
-Result<void> Evaluation::add_over_ranks(double& loss_sum, double& samples) const {
-    if (!ranks_.all || ranks_.all->world_size() == 1) return {};
+Result<Evaluation::Sums> Evaluation::over_ranks(Sums own) const {
+    if (!ranks_.all || ranks_.all->world_size() == 1) return own;
     try {
-        std::vector<at::Tensor> sums{at::empty({2}, at::kDouble)};
-        sums[0][0] = ranks_.leads ? loss_sum : 0;
-        sums[0][1] = ranks_.leads ? samples : 0;
+        std::vector<at::Tensor> sums{at::empty({3}, at::kDouble)};
+        sums[0][0] = ranks_.leads ? own.loss : 0;
+        sums[0][1] = ranks_.leads ? own.samples : 0;
+        sums[0][2] = own.lacking;
         ranks_.all->backend().allreduce(sums)->wait();
-        loss_sum = sums[0][0].item<double>();
-        samples = sums[0][1].item<double>();
-        return {};
+        return Sums{sums[0][0].item<double>(), sums[0][1].item<double>(),
+                    sums[0][2].item<double>()};
     } catch (std::exception const& error) {
         return Error{Errc::unreachable, std::string("evaluation: ") + error.what()};
     }
 }
 
-Result<Evaluation::Outcome> Evaluation::run(Trainer& trainer,
-                                            std::function<void()> const& progress) {
-    auto const start = std::chrono::steady_clock::now();
-    double loss_sum = 0, samples = 0;
-    if (steps_ > 0) {
-        OSORA_TRY(auto const source, make_step_source(*data_, job_, {.stop = steps_}));
-        for (std::uint64_t step = 0; step < steps_; ++step) {
-            progress();
-            OSORA_TRY(auto const batch, source->next(static_cast<int>(step)));
-            OSORA_TRY(double const loss, trainer.loss(batch.input));
-            if (step >= counted_) continue;
-            loss_sum += loss * static_cast<double>(batch.input.samples);
-            samples += static_cast<double>(batch.input.samples);
+/// `lacked`: what the allocator said, if not even one clip fits. Peers that do not meet in passes
+/// then need not wait: the rest is left out.
+Result<Evaluation::Sums> Evaluation::own_sums(Trainer& trainer, Calls const& calls,
+                                              std::string& lacked) const {
+    Sums sums;
+    if (steps_ == 0) return sums;
+    OSORA_TRY(auto const source, make_step_source(*data_, job_, {.stop = steps_}));
+    for (std::uint64_t step = 0; step < steps_; ++step) {
+        calls.progress();
+        OSORA_TRY(auto batch, source->next(static_cast<int>(step)));
+        batch.input.on_lack = calls.on_lack;
+        auto const loss = trainer.loss(batch.input);
+        if (loss.has_error()) {
+            Error const& error = loss.error();
+            if (error.code != Errc::out_of_memory || trainer.meets_peers())
+                return Error(error).in("evaluation");
+            lacked = "bucket " + batch.bucket + ": " + error.message;
+            return Sums{.loss = 0, .samples = 0, .lacking = 1};
         }
+        if (step >= counted_) continue;
+        sums.loss += *loss * static_cast<double>(batch.input.samples);
+        sums.samples += static_cast<double>(batch.input.samples);
     }
-    OSORA_TRY_VOID(add_over_ranks(loss_sum, samples));
+    return sums;
+}
+
+Result<Evaluation::Outcome> Evaluation::run(Trainer& trainer, Calls const& calls) {
+    auto const start = std::chrono::steady_clock::now();
+    Outcome outcome;
+    OSORA_TRY(auto const own, own_sums(trainer, calls, outcome.lacked));
+    OSORA_TRY(auto const sums, over_ranks(own));
     std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - start;
-    return Outcome{.loss = loss_sum / samples,
-                   .samples = static_cast<std::int64_t>(samples),
-                   .seconds = passed.count()};
+    outcome.seconds = passed.count();
+    outcome.lacking_ranks = static_cast<int>(sums.lacking);
+    if (outcome.lacking_ranks > 0) return outcome;
+    outcome.loss = sums.loss / sums.samples;
+    outcome.samples = static_cast<std::int64_t>(sums.samples);
+    return outcome;
 }
 
 }  // namespace osora::worker

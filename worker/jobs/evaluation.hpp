@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 namespace osora::worker {
 
@@ -20,6 +21,12 @@ public:
         double loss = 0;           // mean over the samples of all ranks
         std::int64_t samples = 0;  // of all ranks
         double seconds = 0;
+        int lacking_ranks = 0;  // that had no memory for one clip; if there are some, no loss
+        std::string lacked;     // what this rank's allocator said, if it is one of them
+    };
+    struct Calls {
+        std::function<void()> progress = [] {};  // before each micro-batch
+        std::function<void()> on_lack = {};      // as in StepInput
     };
 
     /// See open().
@@ -34,14 +41,21 @@ public:
         CrashedClips const& crashed, std::function<void()> const& sign);
 
     /// All ranks call it after the same step; each evaluates a share of the samples. Evaluates the
-    /// live weights, like the training loss. Calls `progress` before each micro-batch.
-    [[nodiscard]] Result<Outcome> run(Trainer& trainer, std::function<void()> const& progress);
+    /// live weights, like the training loss. What does not fit into memory runs in smaller passes.
+    /// out_of_memory: of ranks that meet in a pass; else the outcome says so.
+    [[nodiscard]] Result<Outcome> run(Trainer& trainer, Calls const& calls);
 
     /// Whether an evaluation is due before `next_step` is trained.
     [[nodiscard]] bool is_due(int next_step) const;
 
 private:
-    [[nodiscard]] Result<void> add_over_ranks(double& loss_sum, double& samples) const;
+    struct Sums {
+        double loss = 0, samples = 0;
+        double lacking = 0;  // ranks
+    };
+    [[nodiscard]] Result<Sums> own_sums(Trainer& trainer, Calls const& calls,
+                                        std::string& lacked) const;
+    [[nodiscard]] Result<Sums> over_ranks(Sums own) const;
 
     plan::WorkerJob job_;  // with the held-out clips instead of the others
     TrainRanks ranks_;

@@ -235,9 +235,18 @@ Result<void> TrainLoop::evaluate_if_due(int next_step) {
     using protocol::Phase;
     if (parts_.evaluation == nullptr || !parts_.evaluation->is_due(next_step)) return {};
     enter(Phase::evaluation);
-    OSORA_TRY(auto const outcome,
-              parts_.evaluation->run(parts_.trainer, [&] { enter(Phase::evaluation); }));
-    if (parts_.self.rank == 0) {
+    Evaluation::Calls calls;
+    calls.progress = [this] { enter(Phase::evaluation); };
+    calls.on_lack = [this] { empty_cache(); };
+    OSORA_TRY(auto const outcome, parts_.evaluation->run(parts_.trainer, calls));
+    if (!outcome.lacked.empty()) {
+        parts_.agent.send(protocol::WorkerNotice{
+            .kind = "evaluation_skipped",
+            .severity = "warning",
+            .step = next_step,
+            .detail = "not evaluated: no memory for one clip: " + outcome.lacked});
+    }
+    if (parts_.self.rank == 0 && outcome.lacking_ranks == 0) {
         parts_.agent.send(protocol::Evaluated{.step = next_step,
                                               .loss = outcome.loss,
                                               .samples = outcome.samples,

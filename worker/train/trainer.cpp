@@ -68,6 +68,9 @@ Trainer::Trainer(plan::WorkerJob const& job, std::unique_ptr<Objective> objectiv
         sharing_.push_back(stages_);
         sharing_.push_back(network_);
     }
+    bool const gathers =
+        job.plan.chosen.zero_stage == 3 && groups.all && groups.all->world_size() > 1;
+    meets_peers_ = gathers || !sharing_.empty();
     guarded_ = job.config.debug.memory_guard;
     if (groups.replicas) leads_slices_ = groups.replicas->rank() == 0;
     if (groups.stage) leads_stage_ = groups.stage->rank() == 0;
@@ -330,22 +333,43 @@ Result<StepOutput> Trainer::step(StepInput const& input) {
     });
 }
 
+double Trainer::mean_loss(StepInput const& input) {
+    torch::NoGradGuard const no_grad;
+    double sum = 0;
+    for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
+        std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
+        MicroBatch const batch = micro_batch(input, begin, end);
+        double last = 0;  // of the last run of blocks, which has the loss
+        for (int run = 0; run < (stages_ ? stages_->virtual_stages() : 1); ++run) {
+            if (stages_) stages_->enter(run);
+            last = objective_->held_out_loss(batch).item<double>();
+        }
+        if (stages_) stages_->finish_sends();
+        sum += last * static_cast<double>(end - begin);
+    }
+    return sum / static_cast<double>(input.samples);
+}
+
 Result<double> Trainer::loss(StepInput const& input) {
     return at_step_boundary(fmt::format("loss of step {}", input.step), [&]() -> Result<double> {
-        torch::NoGradGuard const no_grad;
-        double sum = 0;
-        for (std::int64_t begin = 0; begin < input.samples; begin += input.micro_batch_size) {
-            std::int64_t const end = std::min(begin + input.micro_batch_size, input.samples);
-            MicroBatch const batch = micro_batch(input, begin, end);
-            double last = 0;  // of the last run of blocks, which has the loss
-            for (int run = 0; run < (stages_ ? stages_->virtual_stages() : 1); ++run) {
-                if (stages_) stages_->enter(run);
-                last = objective_->held_out_loss(batch).item<double>();
-            }
-            if (stages_) stages_->finish_sends();
-            sum += last * static_cast<double>(end - begin);
+        MemoryGuard::ClipSize const clips{input.frames, input.height, input.width};
+        StepInput tried = input;
+        for (;;) {
+            auto const trained = guard_.micro_batch_size(clips, tried.micro_batch_size);
+            tried.micro_batch_size =
+                std::min(input.samples, held_out_guard_.micro_batch_size(clips, trained));
+            double mean = 0;
+            auto const lacked = lacked_memory([&] { mean = mean_loss(tried); });
+            if (!lacked) return mean;
+            if (input.on_lack) input.on_lack();
+            if (meets_peers_)
+                return Error{Errc::out_of_memory, in_brief(*lacked)}.in(
+                    "peers of tp_size, sp_size, pp_size or zero_stage 3 wait in this pass");
+            auto const smaller = answer_to(*lacked, tried.micro_batch_size, false);
+            if (!guarded_ || smaller.next == 0)
+                return Error{Errc::out_of_memory, in_brief(*lacked)};
+            held_out_guard_.limit(clips, smaller.next);
         }
-        return sum / static_cast<double>(input.samples);
     });
 }
 

@@ -43,7 +43,11 @@ public:
     [[nodiscard]] Result<StepOutput> step(StepInput const& input);
 
     /// The objective's loss over all samples of `input`, and nothing else: no gradient, no update.
+    /// What does not fit into memory runs again in smaller passes, on this rank alone.
+    /// out_of_memory: not even one sample fits, or meets_peers().
     [[nodiscard]] Result<double> loss(StepInput const& input);
+    /// Whether ranks wait for each other within a pass, for tokens, layers or parameters.
+    [[nodiscard]] bool meets_peers() const { return meets_peers_; }
     /// Starts another stage of the run: rates, decays and clipping from now on. `rate`: the steps
     /// over which the learning rate warms up and falls; initially those of the run.
     void use(plan::OptimSection const& optim, plan::StepSpan rate);
@@ -101,6 +105,8 @@ private:
     /// Back to what fitted before, or smaller passes of this size of clips; an Error where neither
     /// is possible.
     [[nodiscard]] Result<void> shrink(StepInput& input);
+    /// Of all samples of `input`, in passes of its micro-batch size.
+    [[nodiscard]] double mean_loss(StepInput const& input);
     /// For others, in this step so far, s.
     [[nodiscard]] double waited_s() const;
     /// That of ranks which share tokens or linear layers.
@@ -119,11 +125,12 @@ private:
     std::shared_ptr<PipelineRanks> stages_;               // null: one rank has all blocks
     std::shared_ptr<SequenceRanks> network_;              // with stages_: ranks of the network
     bool leads_slices_ = true, leads_stage_ = true;       // bring those that are not trained
-    MemoryGuard guard_;
-    bool guarded_ = true;                // debug.memory_guard
-    bool recomputes_all_ = false;        // since a pass of one sample did not fit
-    std::optional<std::string> lacked_;  // in the passes of this attempt: what the allocator said
-    AdamW optimizer_;                    // of the pieces of this rank
+    bool meets_peers_ = false;
+    MemoryGuard guard_, held_out_guard_;  // of training, the same on all ranks; of loss()
+    bool guarded_ = true;                 // debug.memory_guard
+    bool recomputes_all_ = false;         // since a pass of one sample did not fit
+    std::optional<std::string> lacked_;   // in the passes of this attempt: what the allocator said
+    AdamW optimizer_;                     // of the pieces of this rank
     Ema ema_;
     NormHistory grad_norms_;
     std::optional<LossScale> loss_scale_;  // fp16

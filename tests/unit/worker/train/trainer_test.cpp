@@ -59,6 +59,10 @@ protected:
     }
     static Result<StepOutput> try_step(Trainer& trainer, int number, int ranks = 1) {
         std::array<std::uint8_t, 12> pixels{};
+        return trainer.step(input_of(pixels, number, ranks));
+    }
+    /// Fills and refers to `pixels`.
+    static StepInput input_of(std::array<std::uint8_t, 12>& pixels, int number, int ranks = 1) {
         for (std::size_t i = 0; i < pixels.size(); ++i) {
             pixels[i] = static_cast<std::uint8_t>(60 + 17 * i + static_cast<unsigned>(number) % 4);
         }
@@ -70,7 +74,7 @@ protected:
         input.identities.resize(4);
         input.micro_batch_size = 2;
         input.global_samples = 4 * ranks;
-        return trainer.step(input);
+        return input;
     }
     static Trainer make(at::ScalarType type, plan::WorkerJob const& job = TrainerTest::job()) {
         return Trainer(job, std::make_unique<OnePixel>(type), {});
@@ -141,6 +145,31 @@ TEST_F(TrainerTest, Fp16KeepsItsScaleInSmallerPasses) {
     EXPECT_EQ(state.loss_scale, (LossScale{65536, 3}));
     auto impossible = make(0);
     EXPECT_EQ(try_step(impossible, 0).error().code, Errc::out_of_memory);
+}
+
+// Passes without a gradient, too: no held-out sample ends a run, or is left out.
+TEST_F(TrainerTest, HeldOutSamplesThatDoNotFitRunInSmallerPasses) {
+    auto const make = [](std::size_t most) {
+        return Trainer(job(), std::make_unique<OnePixel>(at::kFloat, 1.0, most), {});
+    };
+    std::array<std::uint8_t, 12> pixels{};
+    int lacks = 0;
+    auto input = input_of(pixels, 0);
+    input.micro_batch_size = 4;
+    input.on_lack = [&] { ++lacks; };
+    auto roomy = make(100), cramped = make(1), impossible = make(0);
+    double const expected = roomy.loss(input).value();
+    EXPECT_EQ(lacks, 0);
+    EXPECT_NEAR(cramped.loss(input).value(), expected, 1e-6 * expected);
+    EXPECT_EQ(lacks, 2);  // of passes of 4 and of 2
+    EXPECT_NEAR(cramped.loss(input).value(), expected, 1e-6 * expected);
+    EXPECT_EQ(lacks, 2);  // it remembers what fitted
+    EXPECT_FALSE(cramped.meets_peers());
+    EXPECT_EQ(impossible.loss(input).error().code, Errc::out_of_memory);
+    auto unguarded = job();
+    unguarded.config.debug.memory_guard = false;
+    Trainer one_try(unguarded, std::make_unique<OnePixel>(at::kFloat, 1.0, 1), {});
+    EXPECT_EQ(one_try.loss(input).error().code, Errc::out_of_memory);
 }
 
 // One rank's gradient overflows: all of them skip the step, and their weights stay the same bits.
