@@ -82,10 +82,11 @@ void check_buckets(ResolvedConfig& resolved) {
             break;
         }
     }
-    bool const no_share = !buckets.empty() && std::ranges::all_of(buckets, [](auto const& each) {
-        return each.keep_prob <= 0;
-    });
-    if (no_share) complain(resolved, "bucket", "keep_prob is 0 in all of them: no clip is left");
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+        if (buckets[i].keep_prob > 0) continue;
+        complain(resolved, fmt::format("bucket[{}].keep_prob", i),
+                 "no clip would be in it; leave the bucket out");
+    }
 }
 
 void check_optim(ResolvedConfig& resolved) {

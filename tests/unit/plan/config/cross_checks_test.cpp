@@ -8,9 +8,12 @@
 namespace osora::plan {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing::StartsWith;
 
 std::vector<std::string> unsupported_with(std::vector<std::string> const& sets) {
     return texts(unsupported(resolve(kMinimal, sets)));
@@ -51,7 +54,13 @@ TEST(CrossChecks, Buckets) {
             resolve(std::string(kMinimal) + "[[bucket]]\nresolution=64\nnum_frames=8\n").problems),
         ElementsAre("run.toml:6: bucket[1]: 64 x 8 is given twice (also as bucket[0])"));
     EXPECT_THAT(problems_of_set("bucket[0].keep_prob=0"),
-                ElementsAre("run.toml: bucket: keep_prob is 0 in all of them: no clip is left"));
+                ElementsAre(HasSubstr("bucket[0].keep_prob = 0")));
+    // No job takes a bucket without clips, also beside others.
+    EXPECT_THAT(texts(resolve(std::string(kMinimal) +
+                              "[[bucket]]\nresolution = 48\nnum_frames = 5\nkeep_prob = 0.0\n")
+                          .problems),
+                ElementsAre(AllOf(StartsWith("run.toml:9: bucket[1].keep_prob = 0"),
+                                  HasSubstr(": no clip would be in it; leave the bucket out"))));
 }
 
 TEST(CrossChecks, FrameMasks) {
