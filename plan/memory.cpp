@@ -227,8 +227,8 @@ RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constant
         whole.parameters.trained += outer.first_trained + outer.last_trained;
         return memory_of(query, whole, constants);
     }
-    auto const ends =
-        ends_or(query.run_ends, query.shape, query.bucket, stages * query.virtual_stages);
+    auto const ends = ends_or(query.run_ends, query.shape, query.bucket,
+                              stages * query.virtual_stages, {query.lora_rank, query.freeze});
     auto const parameters = parameters_of_stages(query.shape, query.freeze, ends, stages);
     RankMemory largest;
     for (int stage = 0; stage < stages; ++stage) {

@@ -131,7 +131,8 @@ void add_gpus(PlanContext& context, PlanRequest const& request) {
 }
 
 std::vector<std::int64_t> ends_of(PlanContext const& context) {
-    return run_ends(model_work(context.shape, context.keys),
+    auto const& optim = context.config.optim;
+    return run_ends(model_work(context.shape, context.keys, {optim.lora_rank, optim.freeze}),
                     context.pp_size * context.virtual_stages);
 }
 

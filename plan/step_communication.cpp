@@ -73,7 +73,8 @@ struct SummedPart {
 /// Of the stage that trains most, or of the whole network.
 BlockParameters largest_stage(StepQuery const& query) {
     auto const ends =
-        ends_or(query.run_ends, query.shape, query.bucket, query.pp_size * query.virtual_stages);
+        ends_or(query.run_ends, query.shape, query.bucket, query.pp_size * query.virtual_stages,
+                {query.lora_rank, query.freeze});
     auto stages = parameters_of_stages(query.shape, query.freeze, ends, query.pp_size);
     for (BlockParameters& each : stages) each = with_adapters(each, query.lora_rank);
     return std::ranges::max(stages, {}, &BlockParameters::trained);

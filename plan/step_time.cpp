@@ -128,9 +128,10 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
 /// The share of a pass that the stage with the most work has: the others wait for it.
 double largest_share(StepQuery const& query) {
     if (query.pp_size == 1) return 1;
-    ModelWork const work = model_work(query.shape, {&query.bucket, 1});
-    auto const ends =
-        ends_or(query.run_ends, query.shape, query.bucket, query.pp_size * query.virtual_stages);
+    FrozenWeights const frozen{query.lora_rank, query.freeze};
+    ModelWork const work = model_work(query.shape, {&query.bucket, 1}, frozen);
+    auto const ends = ends_or(query.run_ends, query.shape, query.bucket,
+                              query.pp_size * query.virtual_stages, frozen);
     return std::ranges::max(stage_shares(work, ends, query.pp_size));
 }
 

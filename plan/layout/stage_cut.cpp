@@ -93,13 +93,32 @@ private:
     std::vector<double> sums_;  // of the blocks before each
 };
 
+/// Turns the work of a forward pass, of which trained layers need three, into that of both.
+void leave_out_frozen(PartFlops& parts, ModelShape const& shape, FrozenWeights const& frozen) {
+    bool const adapters = frozen.lora_rank > 0;
+    if (!adapters && frozen.freeze.empty()) return;
+    std::vector<BlockParameters> const blocks = blocks_of(shape, frozen.freeze);
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        double const trained = adapters ? 0
+                                        : static_cast<double>(blocks[i].shared_trained) /
+                                              static_cast<double>(blocks[i].shared);
+        parts.blocks[i] -= (1 - trained) / kTrainingFactor * (parts.blocks[i] - parts.attention[i]);
+    }
+    OuterParameters const outer = outer_parameters(shape, frozen.freeze);
+    // What embeds input has two passes if it is trained, else one.
+    if (adapters || outer.first_trained == 0) parts.first /= 2;
+    if (adapters || outer.last_trained == 0) parts.last -= parts.last / kTrainingFactor;
+}
+
 }  // namespace
 
-ModelWork model_work(ModelShape const& shape, std::span<BucketKey const> buckets) {
+ModelWork model_work(ModelShape const& shape, std::span<BucketKey const> buckets,
+                     FrozenWeights const& frozen) {
     ModelWork sum;
     sum.blocks.assign(static_cast<std::size_t>(shape.blocks()), 0);
     for (BucketKey const& key : buckets) {
-        PartFlops const parts = part_flops(shape, key);
+        PartFlops parts = part_flops(shape, key);
+        leave_out_frozen(parts, shape, frozen);
         double const all =
             std::accumulate(parts.blocks.begin(), parts.blocks.end(), parts.first + parts.last);
         sum.first += parts.first / all;
@@ -123,8 +142,8 @@ std::vector<std::int64_t> run_ends(ModelWork const& work, int runs) {
 }
 
 std::vector<std::int64_t> ends_or(std::vector<std::int64_t> const& given, ModelShape const& shape,
-                                  BucketKey const& key, int runs) {
-    return given.empty() ? run_ends(model_work(shape, {&key, 1}), runs) : given;
+                                  BucketKey const& key, int runs, FrozenWeights const& frozen) {
+    return given.empty() ? run_ends(model_work(shape, {&key, 1}, frozen), runs) : given;
 }
 
 std::vector<BlockParameters> parameters_of_stages(ModelShape const& shape,

@@ -13,16 +13,25 @@
 
 namespace osora::plan {
 
-/// Work of a forward pass, in one unit: of the embedders, of each block, of the final layer.
+/// Work of a forward and backward pass, in one unit: of the embedders, of each block, of the final
+/// layer.
 struct ModelWork {
     double first = 0;
     std::vector<double> blocks;
     double last = 0;
 };
 
+/// What a run does not train.
+struct FrozenWeights {
+    int lora_rank = 0;                     // > 0: all but adapters
+    std::vector<std::string> freeze = {};  // optim.freeze
+};
+
 /// Of a sample (model_cost.hpp). Of several buckets, the sum of their shares of a sample: steps of
-/// all buckets cost the same.
-[[nodiscard]] ModelWork model_work(ModelShape const& shape, std::span<BucketKey const> buckets);
+/// all buckets cost the same. The backward pass of a frozen linear layer is half as long, as in
+/// training_flops(); frozen embedders have none.
+[[nodiscard]] ModelWork model_work(ModelShape const& shape, std::span<BucketKey const> buckets,
+                                   FrozenWeights const& frozen = {});
 
 /// The end of each run: its blocks are [the end before, its own). No cut into that many runs has a
 /// smaller largest run (embedders counted in the first, the final layer in the last), with at least
@@ -34,7 +43,7 @@ struct ModelWork {
 /// `given`, or if it is empty the ends of this bucket's work.
 [[nodiscard]] std::vector<std::int64_t> ends_or(std::vector<std::int64_t> const& given,
                                                 ModelShape const& shape, BucketKey const& key,
-                                                int runs);
+                                                int runs, FrozenWeights const& frozen = {});
 
 /// The blocks of a stage's runs.
 [[nodiscard]] std::vector<BlockSpan> spans_of_stage(std::vector<std::int64_t> const& ends,

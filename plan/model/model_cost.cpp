@@ -107,21 +107,22 @@ PartFlops part_flops(ModelShape const& shape, BucketKey const& key) {
     bool const joint = shape.family == ModelFamily::mmdit;
     double const image = frames * per_frame, tokens = image + (joint ? text : 0);
     // As forward_flops() of buckets/cost.hpp, stdit2_flops() and mmdit_flops() sum them.
-    auto const block = [&](double projections, double keys) {
-        double const linear = 2 * (projections + 2 * shape.mlp_ratio) * c * c;
-        return tokens * (linear + 4 * c * keys) + (joint ? 0 : 4 * c * c * text);
-    };
     PartFlops parts;
+    auto const add_block = [&](double projections, double keys) {
+        double const linear = 2 * (projections + 2 * shape.mlp_ratio) * c * c;
+        parts.blocks.push_back(tokens * (linear + 4 * c * keys) + (joint ? 0 : 4 * c * c * text));
+        parts.attention.push_back(tokens * 4 * c * keys);
+    };
     for (int i = 0; i < shape.blocks(); ++i) {
         switch (shape.family) {
             case ModelFamily::stdit3:
-                parts.blocks.push_back(block(6, (i % 2 == 0 ? per_frame : frames) + text));
+                add_block(6, (i % 2 == 0 ? per_frame : frames) + text);
                 break;
             case ModelFamily::stdit2:
-                parts.blocks.push_back(block(10, per_frame + frames + text));
+                add_block(10, per_frame + frames + text);
                 break;
             case ModelFamily::mmdit:
-                parts.blocks.push_back(block(4, tokens));
+                add_block(4, tokens);
                 break;
         }
     }

@@ -53,6 +53,7 @@ struct SampleCost {
 struct PartFlops {
     double first = 0;
     std::vector<double> blocks;
+    std::vector<double> attention;  // of each block those of attention's two products
     double last = 0;
 };
 [[nodiscard]] PartFlops part_flops(ModelShape const& shape, BucketKey const& key);

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <string>
 
 namespace osora::plan {
 namespace {
@@ -127,6 +128,63 @@ TEST(StageCut, StagesHaveAllParameters) {
                   4 * parameters_of_stages(shape, {}, query.run_ends, 4).back().all)
             << arch;
     }
+}
+
+/// Prefixes of the first pairs of STDiT3's blocks.
+std::vector<std::string> first_pairs(int pairs) {
+    std::vector<std::string> names;
+    for (int i = 0; i < pairs; ++i)
+        for (char const* kind : {"spatial", "temporal"})
+            names.push_back(std::string(kind) + "_blocks." + std::to_string(i) + ".");
+    return names;
+}
+
+/// Forward and backward of a trained linear layer are three passes, of a frozen one two; products
+/// of attention always three.
+TEST(StageCut, FrozenBlocksHaveLessWork) {
+    ModelShape const shape = model_shape("stdit3-xl/2").value();
+    BucketKey const key{256, 256, 51};
+    auto const plain = model_work(shape, {&key, 1});
+    auto const frozen = model_work(shape, {&key, 1}, {.freeze = first_pairs(14)});
+    auto const lora = model_work(shape, {&key, 1}, {.lora_rank = 8});
+    // 16 x 16 tokens of 15 latent frames; qkv, three projections and the MLP of width 4 C: 14 C^2
+    // a token, and 2 C^2 a caption's token.
+    double const c = 1152, text = 300, tokens = 15 * 256;
+    auto const two_of_three = [&](double keys) {
+        double const linear = 2 * 14 * c * c * tokens + 4 * c * c * text;
+        double const products = 4 * c * keys * tokens;
+        return (2 * linear + 3 * products) / (3 * linear + 3 * products);
+    };
+    auto const ratio = [&](ModelWork const& work, std::size_t block) {
+        double const unit = work.blocks[54] / plain.blocks[54];  // block 54 is spatial and trained
+        return work.blocks[block] / plain.blocks[block] / unit;
+    };
+    EXPECT_NEAR(ratio(frozen, 0), two_of_three(256 + text), 1e-9);
+    EXPECT_NEAR(ratio(frozen, 27), two_of_three(15 + text), 1e-9);
+    EXPECT_NEAR(ratio(frozen, 28), 1, 1e-9);
+    // With adapters all are alike again, apart from attention.
+    EXPECT_NEAR(ratio(lora, 1), two_of_three(15 + text) / two_of_three(256 + text), 1e-9);
+    EXPECT_NEAR(lora.last / plain.last * plain.blocks[0] / lora.blocks[0],
+                2.0 / 3 / two_of_three(256 + text), 1e-9);
+}
+
+/// Half of the blocks are frozen: cut by their number, the second stage would keep the first
+/// waiting.
+TEST(StageCut, StagesOfFrozenBlocksHaveMoreOfThem) {
+    StepQuery query{.shape = model_shape("stdit3-xl/2").value(),
+                    .bucket = {256, 256, 51},
+                    .grad_accum_steps = 8,
+                    .pp_size = 2,
+                    .run_ends = {},
+                    .freeze = first_pairs(14)};
+    Ends const ends = ends_or({}, query.shape, query.bucket, 2, {.freeze = query.freeze});
+    EXPECT_GE(ends[0], 31);
+    EXPECT_LE(ends[0], 33);
+    Calibration const calibration = nominal_cpu();
+    double const cut = step_time(query, calibration).compute_s;
+    query.run_ends = {28, 56};
+    // 28 x 3 of 28 x 3 + 28 x 2 and a little for attention, against half.
+    EXPECT_NEAR(step_time(query, calibration).compute_s / cut, 0.59 / 0.505, 0.03);
 }
 
 /// A pass takes as long as its largest stage.
