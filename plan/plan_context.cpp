@@ -5,6 +5,7 @@
 #include "plan/buckets/assign.hpp"
 #include "plan/layout/stage_cut.hpp"
 #include "plan/model/trained_model.hpp"
+#include "plan/model/trained_parameters.hpp"
 
 #include <fmt/format.h>
 
@@ -136,6 +137,20 @@ std::vector<std::int64_t> ends_of(PlanContext const& context) {
                     context.pp_size * context.virtual_stages);
 }
 
+/// A stage takes part in backward passes, so that its ranks end when they have nothing to train.
+Result<void> check_stages_train(PlanContext const& context) {
+    auto const& optim = context.config.optim;
+    if (optim.lora_rank > 0 || optim.freeze.empty()) return {};
+    auto const stages =
+        parameters_of_stages(context.shape, optim.freeze, context.run_ends, context.pp_size);
+    auto const idle = std::ranges::find(stages, 0, &BlockParameters::trained);
+    if (idle == stages.end()) return {};
+    return Error{Errc::invalid_input,
+                 fmt::format("parallel.pp_size = {}: optim.freeze leaves stage {} nothing to "
+                             "train; choose a smaller pp_size, or another optim.freeze",
+                             context.pp_size, idle - stages.begin())};
+}
+
 }  // namespace
 
 Result<PlanContext> plan_context(PlanRequest const& request) {
@@ -198,7 +213,10 @@ Result<PlanContext> plan_context(PlanRequest const& request) {
     for (std::size_t i = 0; i < request.config.bucket.size(); ++i) {
         OSORA_TRY_VOID(add_bucket(context, request, i));
     }
-    if (context.pp_size > 1) context.run_ends = ends_of(context);
+    if (context.pp_size > 1) {
+        context.run_ends = ends_of(context);
+        OSORA_TRY_VOID(check_stages_train(context));
+    }
     bool const any = std::ranges::any_of(context.clips, [](double clips) { return clips > 0; });
     if (!any && !context.clips.empty()) {
         return Error{Errc::not_found, "no clip of the manifest fits a bucket: make one smaller"};

@@ -158,7 +158,13 @@ Result<void> choose_trainable(Parameters& parameters, plan::OptimSection const& 
     OSORA_TRY_VOID(freeze_prefixes(parameters, optim.freeze));
     if (optim.lora_rank > 0) OSORA_TRY_VOID(add_adapters(parameters, optim, seed));
     if (!parameters.trainable().empty()) return {};
-    return Error{Errc::invalid_input, "optim.freeze leaves nothing to train"};
+    bool const elsewhere = std::ranges::any_of(parameters.all(), [](NamedTensor const& each) {
+        return each.kind == TensorKind::trainable;
+    });
+    return Error{Errc::invalid_input,
+                 elsewhere ? "optim.freeze leaves this rank's pipeline stage nothing to train; "
+                             "choose a smaller parallel.pp_size"
+                           : "optim.freeze leaves nothing to train"};
 }
 
 }  // namespace osora::worker

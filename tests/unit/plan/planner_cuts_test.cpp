@@ -100,6 +100,26 @@ TEST(Planner, APipelineHasItsBubble) {
     EXPECT_LT(bubble, 0.8);
 }
 
+// Its ranks would end at once, after the others have waited for a node.
+TEST(Planner, RefusesAStageWithNothingToTrain) {
+    PlanRequest r = request(4);
+    r.cluster.nodes[0].cores = 8;
+    r.config.batch.global_batch_size = 64;
+    r.config.optim.freeze = {"spatial_blocks.0.", "temporal_blocks.0."};
+    r.config.parallel.pp_size = 2;
+    EXPECT_EQ(plan_of(r).chosen.pp_size, 2);  // the first stage has the embedders
+    for (char const* name :
+         {"x_embedder.", "t_embedder.", "fps_embedder.", "t_block.", "y_embedder.", "rope."})
+        r.config.optim.freeze.emplace_back(name);
+    auto const refused = make_plan(r);
+    ASSERT_TRUE(refused.has_error());
+    EXPECT_EQ(refused.error().code, Errc::invalid_input);
+    EXPECT_THAT(refused.error().message,
+                HasSubstr("parallel.pp_size = 2: optim.freeze leaves stage 0 nothing to train"));
+    r.config.parallel.pp_size = 1;
+    EXPECT_TRUE(make_plan(r).has_value());
+}
+
 TEST(Planner, GradientsOfHalfTheBytesTakeHalfTheTime) {
     PlanRequest r = request(2);
     r.config.parallel.overlap = false;
