@@ -6,9 +6,12 @@
 #include "plan/step_time.hpp"
 #include "worker/cuda/cuda_module.hpp"
 #include "worker/jobs/job_parts.hpp"
+#include "worker/memory/shortage_text.hpp"
 #include "worker/model/stdit/stdit3.hpp"
+#include "worker/parallel/on_any_rank.hpp"
 #include "worker/parallel/process_group.hpp"
 #include "worker/train/objective/rectified_flow.hpp"
+#include "worker/train/step_boundary.hpp"
 
 #include <fmt/chrono.h>
 #include <torch/types.h>
@@ -20,6 +23,7 @@
 #include <ctime>
 #include <exception>
 #include <future>
+#include <initializer_list>
 #include <limits>
 #include <thread>
 #include <utility>
@@ -111,6 +115,21 @@ Result<plan::ModelStep> gpu_step(GpuTimer const& timer, plan::ModelStep step) {
     return step;
 }
 
+/// On the device of a rank of `group`, for each of `bytes`. Ranks that could not allocate theirs
+/// would leave the others in an all_reduce, and NCCL has no limit: all agree before the first one.
+Result<std::vector<at::Tensor>> pair_buffers(GpuTimer const& timer, Group const& group,
+                                             std::initializer_list<std::int64_t> bytes) {
+    std::vector<at::Tensor> buffers;
+    auto const lacked = lacked_memory([&] {
+        for (std::int64_t const each : bytes)
+            buffers.push_back(at::zeros({each / 4}, timer.options(at::kFloat)));
+    });
+    OSORA_TRY(bool const lacks, on_any_rank(group, lacked.has_value()));
+    if (!lacks) return buffers;
+    return Error{Errc::io, "calibrate: all_reduce: " +
+                               in_brief(lacked.value_or("the other GPU ran out of memory"))};
+}
+
 /// Times of two all_reduces over two ranks, threads of this process: NCCL on GPUs, else Gloo.
 Result<std::pair<double, double>> pair_times(std::vector<Device> const& devices,
                                              GpuWork const& work, std::int64_t small,
@@ -126,17 +145,19 @@ Result<std::pair<double, double>> pair_times(std::vector<Device> const& devices,
         OSORA_TRY(auto group, join_gloo_group(store, config));
         if (device.is_gpu()) OSORA_TRY_VOID(group.use_nccl(device));
         GpuTimer const timer(device, work);
-        auto const time_of = [&](std::int64_t bytes) {
-            std::vector<at::Tensor> tensors{at::zeros({bytes / 4}, timer.options(at::kFloat))};
+        OSORA_TRY(auto const buffers, pair_buffers(timer, group, {small, large}));
+        auto const time_of = [&](at::Tensor const& buffer) {
+            std::vector<at::Tensor> tensors{buffer};
             return timer.seconds_of(work.repetitions,
                                     [&] { group.device_backend().allreduce(tensors)->wait(); });
         };
-        double const small_s = time_of(small);
-        return std::pair(small_s, time_of(large));
+        double const small_s = time_of(buffers[0]);
+        return std::pair(small_s, time_of(buffers[1]));
     };
     auto other = std::async(std::launch::async, rank_main, 1);
     auto mine = rank_main(0);
     auto const theirs = other.get();
+    if (mine.has_error()) return mine.error();
     if (theirs.has_error()) return theirs.error();
     return mine;
 }

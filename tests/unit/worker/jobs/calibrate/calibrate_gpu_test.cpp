@@ -2,11 +2,13 @@
 #include "worker/jobs/calibrate/calibrate_gpu.hpp"
 
 #include "plan/step_time.hpp"
+#include "tests/unit/worker/train/failing_allocations.hpp"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <memory>
+#include <thread>
 
 namespace osora::worker {
 namespace {
@@ -65,6 +67,25 @@ TEST(CalibrateGpu, TwoDevicesReduceBetweenThem) {
     EXPECT_TRUE(plan::check_calibration(*found).has_value());
     EXPECT_EQ(found->all_reduce.ranks, 2);
     EXPECT_NE(found->all_reduce.a_s, plan::nominal_gpu().all_reduce.a_s);
+}
+
+// The thread of the test is rank 0: its peer must not be left in an all_reduce of smaller buffers.
+TEST(CalibrateGpu, NeitherDeviceReducesWhenOneLacksMemory) {
+    GpuWork work = small_work();
+    work.steps.clear();
+    work.reduced_bytes = std::int64_t{1} << 20;
+    std::atomic<int> looks_of_peer = 0;
+    auto const mine = std::this_thread::get_id();
+    work.now_s = [&looks_of_peer, mine, now = std::make_shared<std::atomic<int>>(0)] {
+        if (std::this_thread::get_id() != mine) ++looks_of_peer;
+        return double(++*now);
+    };
+    FailingAllocations const failing({.first = 1, .end = 2, .bytes = std::size_t{1} << 20});
+    auto const found = calibrate_gpu({Device(), Device()}, work);
+    ASSERT_TRUE(found.has_error());
+    EXPECT_EQ(found.error().code, Errc::io);
+    EXPECT_EQ(found.error().message, "calibrate: all_reduce: allocation 1 fails");
+    EXPECT_EQ(looks_of_peer.load(), 0);
 }
 
 TEST(CalibrateGpu, TheUsualPassesAreOfModelsThatThePlannerKnows) {
