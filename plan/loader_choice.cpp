@@ -23,20 +23,6 @@ std::int64_t given_bytes(PlanContext const& context) {
     return given / context.ranks_per_node;
 }
 
-/// What sets the limit: users give that of a node, and messages about it have that of a rank.
-std::string limit_name(PlanContext const& context, std::int64_t budget, std::int64_t evaluation) {
-    if (evaluation > 0)
-        return fmt::format("{}, {} a rank of it for data.eval_manifest",
-                           limit_name(context, budget, 0), format_bytes(evaluation));
-    if (budget < given_bytes(context)) return "data";
-    std::string const ranks =
-        context.ranks_per_node == 1
-            ? std::string()
-            : fmt::format(" for the {} ranks of a node", context.ranks_per_node);
-    return fmt::format("data.host_memory_gib = {:.4g}{}", context.config.data.host_memory_gib,
-                       ranks);
-}
-
 /// Memory for a rank's loader: the user's budget, and on the host what the ranks leave.
 std::int64_t budget_bytes(PlanContext const& context, Candidate const& candidate) {
     std::int64_t budget = given_bytes(context);
@@ -137,6 +123,20 @@ std::int64_t evaluation_bytes(PlanContext const& context,
     return evaluation_loader_bytes(slot_bytes, context.clip_pixels_max);
 }
 
+std::string loader_limit_name(PlanContext const& context, std::int64_t budget,
+                              std::int64_t evaluation) {
+    if (evaluation > 0)
+        return fmt::format("{}, {} a rank of it for data.eval_manifest",
+                           loader_limit_name(context, budget, 0), format_bytes(evaluation));
+    if (budget < given_bytes(context)) return "data";
+    std::string const ranks =
+        context.ranks_per_node == 1
+            ? std::string()
+            : fmt::format(" for the {} ranks of a node", context.ranks_per_node);
+    return fmt::format("data.host_memory_gib = {:.4g}{}", context.config.data.host_memory_gib,
+                       ranks);
+}
+
 Result<LoaderChoice> choose_loader(PlanContext const& context,
                                    std::vector<std::int64_t> const& globals,
                                    Candidate const& candidate) {
@@ -162,7 +162,7 @@ Result<LoaderChoice> choose_loader(PlanContext const& context,
         predict(context, shares, candidate, choice);
         fitting.push_back(std::move(choice));
     }
-    if (fitting.empty()) return std::move(*error).in(limit_name(context, whole, evaluation));
+    if (fitting.empty()) return std::move(*error).in(loader_limit_name(context, whole, evaluation));
     double const best =
         std::ranges::min_element(fitting, {}, &LoaderChoice::mean_step_s)->mean_step_s;
     LoaderChoice chosen = *std::ranges::find_if(fitting, [&](LoaderChoice const& choice) {

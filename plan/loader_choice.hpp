@@ -32,4 +32,9 @@ struct LoaderChoice {
 [[nodiscard]] std::int64_t evaluation_bytes(PlanContext const& context,
                                             std::vector<std::int64_t> const& micro_batch_sizes);
 
+/// What limits a rank's loader to `budget` bytes, of which evaluations take `evaluation`: users
+/// give the memory of a node, and messages about it have that of a rank.
+[[nodiscard]] std::string loader_limit_name(PlanContext const& context, std::int64_t budget,
+                                            std::int64_t evaluation);
+
 }  // namespace osora::plan

@@ -52,7 +52,8 @@ Result<LoaderMemory> loader_of(PlanContext const& context, std::vector<std::int6
                                       node_memory(choice.peak, {}, 1, context.gpu).rank_bytes);
     std::int64_t const evaluation = evaluation_bytes(context, choice.samples);
     auto memory = check_loader_memory(sizes, std::max<std::int64_t>(0, budget - evaluation));
-    if (memory.has_error()) return std::move(memory).error().in("data");
+    if (memory.has_error())
+        return std::move(memory).error().in(loader_limit_name(context, budget, evaluation));
     memory->total_bytes += evaluation;
     return memory;
 }

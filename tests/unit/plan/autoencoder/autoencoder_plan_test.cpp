@@ -53,11 +53,8 @@ TEST(AutoencoderPlan, MemoryIsThatOfTheLargestShape) {
         return autoencoder_memory(plan_context(r).value(), 0, 1, {}).total_bytes();
     };
     auto const bytes_of = [&](int height) {
-        return bytes_with({.clips = 1,
-                           .height = height,
-                           .width = 256,
-                           .height_max = height,
-                           .width_max = 256});
+        return bytes_with(
+            {.clips = 1, .height = height, .width = 256, .height_max = height, .width_max = 256});
     };
     auto const largest = bytes_of(288);
     EXPECT_GT(largest, bytes_of(256));
@@ -86,6 +83,19 @@ TEST(AutoencoderPlan, WhatCannotFitSaysWhatTheSmallestPiecesNeed) {
     EXPECT_THAT(refused.error().message,
                 testing::AllOf(testing::HasSubstr("bucket 256 x 17: needs"),
                                testing::HasSubstr("vae.micro_batch_size 1")));
+}
+
+TEST(AutoencoderPlan, NamesWhatLimitsTheLoader) {
+    auto r = vae_request("train_vae", 80);
+    r.cluster.nodes[0].memory_bytes = std::int64_t{256} << 30;
+    r.config.data.host_memory_gib = 0.001;
+    EXPECT_THAT(make_plan(r).error().message,
+                testing::HasSubstr("data.host_memory_gib = 0.001: loader needs"));
+    // Two batches of a clip and a decoder, which the training's loader must leave.
+    r.config.data.eval_manifest = "held-out.csv";
+    EXPECT_THAT(make_plan(r).error().message,
+                testing::ContainsRegex("data.host_memory_gib = 0.001, [0-9.]+ MiB a rank of it for "
+                                       "data.eval_manifest: loader needs"));
 }
 
 TEST(AutoencoderPlan, AUsersPiecesAreKept) {
