@@ -112,6 +112,14 @@ void Trainer::describe(CheckpointState& state) const {
 
 Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint,
                               std::function<void()> const& on_tensor) {
+    double const alpha = optim_.lora_alpha.value_or(optim_.lora_rank);
+    double const before = checkpoint.state.lora_alpha;  // 0: an older one, which does not say it
+    if (parameters().has_adapters() && before > 0 && before != alpha) {
+        return Error{Errc::invalid_input,
+                     fmt::format("optim.lora_alpha is {}, this run has {}: its adapters would "
+                                 "count {:.4g} times as much as they were trained to",
+                                 before, alpha, alpha / before)};
+    }
     auto const live = held_parts();
     auto const& kept = checkpoint.tensors;
     OSORA_TRY_VOID(copy_named(kept.model, live.model, on_tensor));

@@ -2,6 +2,7 @@
 #include "worker/train/trainer.hpp"
 
 #include "tests/unit/worker/parallel/ranks.hpp"
+#include "worker/train/trainable.hpp"
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/matmul.h>
@@ -244,6 +245,51 @@ TEST_F(TrainerTest, ContinuesFromACheckpointBitExactly) {
         }
         fs::remove_all(folder);
     }
+}
+
+/// A linear layer that takes adapters.
+class OneLinear final : public Objective {
+public:
+    OneLinear() : parameters_(at::TensorOptions(at::kFloat)) {
+        at::NoGradGuard const no_grad;
+        parameters_.add("blocks.0.fc.weight", {3, 3}).fill_(1);
+        static_cast<void>(parameters_.add_linear("blocks.0.fc", 3, 3));
+    }
+    Parameters& parameters() override { return parameters_; }
+    at::Tensor loss(MicroBatch const& batch) override { return batch.x.mean(); }
+
+private:
+    Parameters parameters_;
+};
+
+// With another scale they would be another network from the first step on, and nothing would say
+// so.
+TEST_F(TrainerTest, RefusesAdaptersOfAnotherScale) {
+    namespace fs = std::filesystem;
+    fs::path const folder = fs::temp_directory_path() / ("osora scale " + std::to_string(getpid()));
+    auto const with = [](double alpha) {
+        auto adapted = job();
+        adapted.config.optim.lora_rank = 2;
+        adapted.config.optim.lora_alpha.value = alpha;
+        auto objective = std::make_unique<OneLinear>();
+        choose_trainable(objective->parameters(), adapted.config.optim, 7).value();
+        return Trainer(adapted, std::move(objective), {});
+    };
+    auto const saved = with(8);
+    CheckpointState state;
+    state.step = 1;
+    saved.describe(state);
+    ASSERT_TRUE(save_checkpoint(folder, state, snapshot(saved.tensors()), 1).has_value());
+    auto const loaded = load_checkpoint(folder / "step-00000001");
+    ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+    auto same = with(8), other = with(2);
+    EXPECT_TRUE(same.restore(*loaded).has_value());
+    auto const refused = other.restore(*loaded);
+    ASSERT_TRUE(refused.has_error());
+    EXPECT_EQ(refused.error().code, Errc::invalid_input);
+    EXPECT_EQ(refused.error().message.rfind("optim.lora_alpha is 8, this run has 2: ", 0), 0u)
+        << refused.error().message;
+    fs::remove_all(folder);
 }
 
 /// Starts from samples, and has room for `most` of them.
