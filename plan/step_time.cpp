@@ -91,13 +91,15 @@ double gpu_pass_s(StepQuery const& query, Calibration const& calibration) {
     double const rate = matmul_gflops(calibration, 1, query.shape.hidden) * 1e9;
     double const attention = attention_flops(query.shape, sample);
     double const linear_s = (sample.forward_flops - attention) / (kProductShare * rate);
+    double const adapter_s =
+        adapter_flops(query.shape, sample, query.lora_rank) / (kProductShare * rate);
     double const attention_s = head_padding(query.shape) * attention / (kAttentionShare * rate);
     double const traffic_s = (fused ? kPassesFused : kPassesPlain) *
                              static_cast<double>(sample.saved_bytes) /
                              (calibration.memory_bandwidth_gbps * 1e9);
     // Backward is two of the three passes over what a forward pass reads and computes.
-    double const products_s =
-        (linear_passes(query) + again) * linear_s + (kTrainingFactor + again) * attention_s;
+    double const products_s = (linear_passes(query) + again) * linear_s +
+                              (kTrainingFactor + again) * (attention_s + adapter_s);
     double const gpu_s = samples * (products_s + (1 + again / 3) * traffic_s);
     double const launch_s = (1 + again / 3) * launches_s(query.shape, launch_floor_us(calibration));
     double const p = kLaunchSharpness;
@@ -112,8 +114,10 @@ double formula_pass_s(StepQuery const& query, Calibration const& calibration) {
         static_cast<double>(query.micro_batch_size) / (query.sp_size * query.tp_size);
     double const again = recomputed_share(query.shape, sample, query.activations.recompute);
     double const frozen = frozen_linear_share(query.shape, query.lora_rank, query.freeze);
-    double const flops =
-        (training_flops(query.shape, sample, frozen) + again * sample.forward_flops) * samples;
+    double const adapters = adapter_flops(query.shape, sample, query.lora_rank);
+    double const flops = (training_flops(query.shape, sample, frozen) +
+                          again * sample.forward_flops + (kTrainingFactor + again) * adapters) *
+                         samples;
     double const rate = matmul_gflops(calibration, query.threads, query.shape.hidden) * 1e9;
     double const passes = kPassesCpu / std::pow(query.threads, kThreadPower);
     // Backward is two of the three passes over the saved values of a forward pass.

@@ -2,6 +2,8 @@
 // (arXiv 2503.09642, appendix).
 #include "plan/model/model_cost.hpp"
 
+#include "plan/model/trained_parameters.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -186,6 +188,24 @@ double attention_flops(ModelShape const& shape, SampleCost const& cost) {
 double training_flops(ModelShape const& shape, SampleCost const& cost, double frozen_share) {
     double const linear = cost.forward_flops - attention_flops(shape, cost);
     return kTrainingFactor * cost.forward_flops - frozen_share * linear;
+}
+
+double adapter_flops(ModelShape const& shape, SampleCost const& cost, int lora_rank) {
+    if (lora_rank <= 0) return 0;
+    auto const image = static_cast<double>(cost.tokens()), text = double(shape.text_tokens);
+    bool const joint = shape.family == ModelFamily::mmdit;
+    auto const blocks = blocks_of(shape, std::vector<std::string>());
+    double numbers = 0;  // of adapters of rank 1, once for each token that they read
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        auto const all = static_cast<double>(blocks[i].adapters);
+        double const keys = 3.0 * shape.hidden;  // hidden -> keys and values, 2 hidden
+        bool const two_streams = joint && i < static_cast<std::size_t>(shape.depth);
+        if (joint)
+            numbers += (image + text) * (two_streams ? all / 2 : all);
+        else
+            numbers += image * (all - keys) + text * keys;
+    }
+    return 2.0 * lora_rank * numbers;
 }
 
 double head_padding(ModelShape const& shape) {

@@ -74,6 +74,9 @@ inline constexpr double kTrainingFactor = 3;
 /// (trained_parameters.hpp).
 [[nodiscard]] double training_flops(ModelShape const& shape, SampleCost const& cost,
                                     double frozen_share);
+/// Of a sample's forward pass in adapters of this rank, on the default of lora_targets: 2 for each
+/// of their parameters and token. Only those of captions' keys and values read captions alone.
+[[nodiscard]] double adapter_flops(ModelShape const& shape, SampleCost const& cost, int lora_rank);
 /// The share of a forward pass that backward recomputes: 1 with full recompute.
 [[nodiscard]] double recomputed_share(ModelShape const& shape, SampleCost const& cost,
                                       std::string_view recompute);

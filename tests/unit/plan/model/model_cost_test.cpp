@@ -52,6 +52,18 @@ TEST(ModelCost, MmditTokensAndFlops) {
     EXPECT_NEAR(cost.forward_flops, expected, 0.01 * expected);
 }
 
+// A double block has adapters of 18 C a rank for each stream (four projections of 2 C, an MLP of
+// 5 C twice), which read its own tokens; a single block 2 C, 2 C, 6 C and 6 C, which read all.
+TEST(ModelCost, AdaptersReadTheTokensOfTheirStream) {
+    ModelShape const mmdit = known_shape("mmdit-11b");
+    SampleCost const cost = sample_cost(mmdit, {256, 256, 33});
+    double const c = 3072, image = 2304, text = 512;
+    double const double_blocks = 19 * 18 * c * (image + text);
+    double const single_blocks = 38 * 16 * c * (image + text);
+    EXPECT_NEAR(adapter_flops(mmdit, cost, 8), 2.0 * 8 * (double_blocks + single_blocks), 1e3);
+    EXPECT_EQ(adapter_flops(mmdit, cost, 0), 0);
+}
+
 TEST(ModelCost, PixelSpaceTiny) {
     SampleCost const cost = sample_cost(known_shape("stdit3-tiny"), {64, 64, 8});
     EXPECT_EQ(cost.frames, 8);
