@@ -178,6 +178,9 @@ at::Tensor StageLink::send(at::Tensor const& x, std::vector<at::Tensor> const& c
             kept_[1].push_back(how.kept);
         }
     }
+    // If all weights of the run are frozen, backward still has to come to Send, which receives what
+    // the next stage sends.
+    if (!x.requires_grad() && !all.requires_grad()) all.requires_grad_(true);
     return Send::apply(x, all, stages_, &how);
 }
 
