@@ -4,6 +4,7 @@
 #include "protocol/json.hpp"
 #include "worker/model/weights/merge_adapter.hpp"
 #include "worker/model/weights/safetensors.hpp"
+#include "worker/train/step_boundary.hpp"
 
 #include <ATen/ops/empty.h>
 #include <fmt/format.h>
@@ -47,6 +48,16 @@ int step_of(fs::path const& path) {
     auto const [end, error] =
         std::from_chars(name.data() + kPrefix.size(), name.data() + name.size(), step);
     return error == std::errc() && end == name.data() + name.size() ? step : -1;
+}
+
+/// As many as can be read: a file system that loses the folder meanwhile ends no training.
+std::vector<fs::path> entries_of(fs::path const& folder) {
+    std::vector<fs::path> found;
+    std::error_code error;
+    for (fs::directory_iterator each(folder, error), end; !error && each != end;
+         each.increment(error))
+        found.push_back(each->path());
+    return found;
 }
 
 /// The tensors, one file after the other.
@@ -99,21 +110,21 @@ void tidy(fs::path const& folder, int step, int keep) {
             ++kept;
         }
     }
-    std::error_code error;
-    for (auto const& entry : fs::directory_iterator(folder, error)) {
-        std::string const name = entry.path().filename().string();
+    for (fs::path const& entry : entries_of(folder)) {
+        std::string const name = entry.filename().string();
         if (!name.starts_with(kWriting)) continue;
         int of = 0;
         std::from_chars(name.data() + kWriting.size(), name.data() + name.size(), of);
-        if (of <= step) remove_quietly(entry.path());
+        if (of <= step) remove_quietly(entry);
     }
 }
 
 std::int64_t size_of(fs::path const& folder) {
     std::int64_t bytes = 0;
-    std::error_code error;
-    for (auto const& entry : fs::directory_iterator(folder, error)) {
-        bytes += static_cast<std::int64_t>(entry.file_size(error));
+    for (fs::path const& entry : entries_of(folder)) {
+        std::error_code error;
+        auto const size = fs::file_size(entry, error);
+        if (!error) bytes += static_cast<std::int64_t>(size);
     }
     return bytes;
 }
@@ -168,7 +179,9 @@ Result<SavedCheckpoint> save_checkpoint(fs::path const& folder, CheckpointState 
     if (!is_there) {
         fs::create_directories(temporary, error);
         written = error ? Result<void>(file_error(error.value(), "make folder", temporary))
-                        : write_tensors(temporary, tensors, first, with.progress);
+                        : at_step_boundary("write", [&] {
+                              return write_tensors(temporary, tensors, first, with.progress);
+                          });
     }
     if (!first) {
         OSORA_TRY_VOID(with.peers->share(state.step, written));
@@ -190,10 +203,8 @@ Result<SavedCheckpoint> save_checkpoint(fs::path const& folder, CheckpointState 
 
 std::vector<fs::path> list_checkpoints(fs::path const& folder) {
     std::vector<fs::path> found;
-    std::error_code error;
-    for (auto const& entry : fs::directory_iterator(folder, error)) {
-        if (step_of(entry.path()) >= 0) found.push_back(entry.path());
-    }
+    for (fs::path const& entry : entries_of(folder))
+        if (step_of(entry) >= 0) found.push_back(entry);
     std::ranges::sort(found, std::greater<>(), step_of);
     return found;
 }

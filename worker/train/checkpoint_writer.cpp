@@ -1,6 +1,7 @@
 #include "worker/train/checkpoint_writer.hpp"
 
 #include "base/check.hpp"
+#include "worker/train/step_boundary.hpp"
 
 #include <utility>
 
@@ -14,7 +15,10 @@ void CheckpointWriter::start(CheckpointState state, CheckpointParts const& live)
     writing_ = std::async(
         std::launch::async, [folder = folder_, keep = keep_, peers = peers_, progress = progress_,
                              state = std::move(state), tensors = snapshot(live)] {
-            return save_checkpoint(folder, state, tensors, keep, {peers, progress.get()});
+            // Training goes on without this checkpoint, whatever failed.
+            return at_step_boundary("checkpoint", [&] {
+                return save_checkpoint(folder, state, tensors, keep, {peers, progress.get()});
+            });
         });
 }
 

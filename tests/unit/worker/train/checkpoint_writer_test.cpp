@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <stdexcept>
 #include <string>
 
 namespace osora::worker {
@@ -103,6 +104,28 @@ TEST_F(CheckpointWriterTest, AFailureLeavesWhatWasThere) {
     broken.start(at_step(2), tensors(1));
     EXPECT_TRUE(broken.wait()->saved.has_error());
     EXPECT_TRUE(load_checkpoint(list_checkpoints(folder_).front()).has_value());
+}
+
+/// Fails as a library does.
+class Throwing final : public CheckpointPeers {
+public:
+    int rank() const override { return 0; }
+    std::string tag() const override { return "test"; }
+    Result<void> share(int, Result<void> const&) override { return {}; }
+    Result<void> wait_for_all(int) override { throw std::runtime_error("stale file handle"); }
+};
+
+TEST_F(CheckpointWriterTest, AnExceptionIsAFailedSaveAndNoMore) {
+    Throwing peers;
+    CheckpointWriter writer(folder_, 2, &peers);
+    writer.start(at_step(1), tensors(1));
+    auto const outcome = writer.wait();
+    ASSERT_TRUE(outcome.has_value());
+    ASSERT_TRUE(outcome->saved.has_error());
+    EXPECT_EQ(outcome->saved.error().message, "checkpoint: stale file handle");
+    CheckpointWriter next(folder_, 2);
+    next.start(at_step(2), tensors(1));
+    EXPECT_TRUE(next.wait()->saved.has_value());
 }
 
 }  // namespace
