@@ -288,12 +288,26 @@ void TrainLoop::checkpoint_if_due(int next_step) {
 Result<void> TrainLoop::final_checkpoint(int next_step) {
     if (!writes()) return {};
     start_checkpoint(next_step, protocol::Phase::finishing);
+    return finish_final(next_step);
+}
+
+Result<void> TrainLoop::finish_final(int next_step) {
+    if (!writes()) return {};
     auto const outcome = finish_save(protocol::Phase::finishing);
     report_checkpoint(outcome);
     if (outcome->saved.has_error()) {
         return Error(outcome->saved.error()).in(fmt::format("checkpoint {}", next_step));
     }
     return {};
+}
+
+/// The last evaluation runs while the last checkpoint is written: what ends it costs no step.
+Result<void> TrainLoop::end_run(int steps) {
+    enter(protocol::Phase::finishing);
+    if (writes()) start_checkpoint(steps, protocol::Phase::finishing);
+    OSORA_TRY_VOID(evaluate_if_due(steps));
+    enter(protocol::Phase::finishing);
+    return finish_final(steps);
 }
 
 Result<TrainOutcome> TrainLoop::run(plan::StepSpan span) {
@@ -314,15 +328,14 @@ Result<TrainOutcome> TrainLoop::run(plan::StepSpan span) {
             }
             return TrainOutcome{step + 1, step + 1 < steps};
         }
-        OSORA_TRY_VOID(evaluate_if_due(step + 1));
         checkpoint_if_due(step + 1);
+        if (step + 1 < steps) OSORA_TRY_VOID(evaluate_if_due(step + 1));
     }
     if (span.last < steps) {
         report_checkpoint(finish_save(Phase::step));
         return TrainOutcome{span.last, false};
     }
-    enter(Phase::finishing);
-    OSORA_TRY_VOID(final_checkpoint(steps));
+    OSORA_TRY_VOID(end_run(steps));
     return TrainOutcome{steps, false};
 }
 

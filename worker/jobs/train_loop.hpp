@@ -72,6 +72,8 @@ private:
     void report_figures(int next_step);
     void checkpoint_if_due(int next_step);
     [[nodiscard]] Result<void> final_checkpoint(int next_step);
+    [[nodiscard]] Result<void> finish_final(int next_step);
+    [[nodiscard]] Result<void> end_run(int steps);
     [[nodiscard]] CheckpointState state_at(int next_step) const;
 
     Parts parts_;
