@@ -293,10 +293,19 @@ TEST_F(CachedTraining, EvaluatesInTheMemoryThatTheTrainingLeaves) {
     EXPECT_EQ(plain.samples, 5);
     EXPECT_EQ(small.samples, 5);
     EXPECT_NEAR(small.loss, plain.loss, 1e-5);
-    EXPECT_EQ(small.lacking_ranks, 0);
-    EXPECT_EQ(none.lacking_ranks, 1);
+    EXPECT_EQ(small.left_out, 0);
+    EXPECT_EQ(none.left_out, 1);
     EXPECT_EQ(none.samples, 0);
     EXPECT_THAT(none.lacked, testing::ContainsRegex("bucket [0-9x]+: .*no room"));
+    // A run that is to stop has little time left to save.
+    worker::Trainer trainer(job, std::make_unique<Brightness>(100), {});
+    int asked = 0;
+    worker::Evaluation::Calls calls;
+    calls.stops = [&] { return ++asked == 2; };
+    auto const stopped = opened_with(all).value()->run(trainer, calls).value();
+    EXPECT_EQ(stopped.left_out, 1);
+    EXPECT_EQ(stopped.samples, 0);
+    EXPECT_TRUE(stopped.lacked.empty());
 }
 
 TEST_F(CachedTraining, EvaluatesHeldOutClipsTheSameWayEachTime) {

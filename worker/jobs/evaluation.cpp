@@ -137,7 +137,7 @@ Result<Evaluation::Sums> Evaluation::over_ranks(Sums own) const {
         std::vector<at::Tensor> sums{at::empty({3}, at::kDouble)};
         sums[0][0] = ranks_.leads ? own.loss : 0;
         sums[0][1] = ranks_.leads ? own.samples : 0;
-        sums[0][2] = own.lacking;
+        sums[0][2] = own.left_out;
         ranks_.all->backend().allreduce(sums)->wait();
         return Sums{sums[0][0].item<double>(), sums[0][1].item<double>(),
                     sums[0][2].item<double>()};
@@ -150,11 +150,13 @@ Result<Evaluation::Sums> Evaluation::over_ranks(Sums own) const {
 /// then need not wait: the rest is left out.
 Result<Evaluation::Sums> Evaluation::own_sums(Trainer& trainer, Calls const& calls,
                                               std::string& lacked) const {
+    constexpr Sums left_out{.loss = 0, .samples = 0, .left_out = 1};
     Sums sums;
     if (steps_ == 0) return sums;
     OSORA_TRY(auto const source, make_step_source(*data_, job_, {.stop = steps_}));
     for (std::uint64_t step = 0; step < steps_; ++step) {
         calls.progress();
+        if (!trainer.meets_peers() && calls.stops()) return left_out;
         OSORA_TRY(auto batch, source->next(static_cast<int>(step)));
         batch.input.on_lack = calls.on_lack;
         auto const loss = trainer.loss(batch.input);
@@ -163,7 +165,7 @@ Result<Evaluation::Sums> Evaluation::own_sums(Trainer& trainer, Calls const& cal
             if (error.code != Errc::out_of_memory || trainer.meets_peers())
                 return Error(error).in("evaluation");
             lacked = "bucket " + batch.bucket + ": " + error.message;
-            return Sums{.loss = 0, .samples = 0, .lacking = 1};
+            return left_out;
         }
         if (step >= counted_) continue;
         sums.loss += *loss * static_cast<double>(batch.input.samples);
@@ -179,8 +181,8 @@ Result<Evaluation::Outcome> Evaluation::run(Trainer& trainer, Calls const& calls
     OSORA_TRY(auto const sums, over_ranks(own));
     std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - start;
     outcome.seconds = passed.count();
-    outcome.lacking_ranks = static_cast<int>(sums.lacking);
-    if (outcome.lacking_ranks > 0) return outcome;
+    outcome.left_out = static_cast<int>(sums.left_out);
+    if (outcome.left_out > 0) return outcome;
     outcome.loss = sums.loss / sums.samples;
     outcome.samples = static_cast<std::int64_t>(sums.samples);
     return outcome;

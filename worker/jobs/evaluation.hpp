@@ -21,12 +21,14 @@ public:
         double loss = 0;           // mean over the samples of all ranks
         std::int64_t samples = 0;  // of all ranks
         double seconds = 0;
-        int lacking_ranks = 0;  // that had no memory for one clip; if there are some, no loss
-        std::string lacked;     // what this rank's allocator said, if it is one of them
+        int left_out = 0;    // ranks that had no memory for one clip, or are to stop: then no loss
+        std::string lacked;  // what this rank's allocator said, if it is one of them
     };
     struct Calls {
         std::function<void()> progress = [] {};  // before each micro-batch
         std::function<void()> on_lack = {};      // as in StepInput
+        /// Whether to leave out the rest; not asked where ranks meet in a pass.
+        std::function<bool()> stops = [] { return false; };
     };
 
     /// See open().
@@ -51,7 +53,7 @@ public:
 private:
     struct Sums {
         double loss = 0, samples = 0;
-        double lacking = 0;  // ranks
+        double left_out = 0;  // ranks
     };
     [[nodiscard]] Result<Sums> own_sums(Trainer& trainer, Calls const& calls,
                                         std::string& lacked) const;

@@ -238,6 +238,7 @@ Result<void> TrainLoop::evaluate_if_due(int next_step) {
     Evaluation::Calls calls;
     calls.progress = [this] { enter(Phase::evaluation); };
     calls.on_lack = [this] { empty_cache(); };
+    calls.stops = [this] { return parts_.agent.stop_order().has_value(); };
     OSORA_TRY(auto const outcome, parts_.evaluation->run(parts_.trainer, calls));
     if (!outcome.lacked.empty()) {
         parts_.agent.send(protocol::WorkerNotice{
@@ -246,7 +247,7 @@ Result<void> TrainLoop::evaluate_if_due(int next_step) {
             .step = next_step,
             .detail = "not evaluated: no memory for one clip: " + outcome.lacked});
     }
-    if (parts_.self.rank == 0 && outcome.lacking_ranks == 0) {
+    if (parts_.self.rank == 0 && outcome.left_out == 0) {
         parts_.agent.send(protocol::Evaluated{.step = next_step,
                                               .loss = outcome.loss,
                                               .samples = outcome.samples,
