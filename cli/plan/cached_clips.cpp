@@ -1,11 +1,8 @@
 #include "cli/plan/cached_clips.hpp"
 
-#include "plan/buckets/cached_share.hpp"
-#include "plan/model/trained_model.hpp"
-
-#include <algorithm>
 #include <map>
-#include <vector>
+#include <tuple>
+#include <utility>
 
 namespace osora::cli {
 
@@ -35,17 +32,6 @@ plan::ClipStatistics cached_clips(protocol::CacheIndex const& index,
         found.buckets.push_back(row);
     }
     return found;
-}
-
-Result<void> check_keep_probs(protocol::CacheIndex const& index, plan::RunConfig const& config) {
-    if (std::ranges::all_of(config.bucket, [](auto const& each) { return each.keep_prob >= 1; }))
-        return {};
-    OSORA_TRY(auto const shape, plan::sample_shape(config));
-    OSORA_TRY(auto const table, plan::bucket_table(config, shape));
-    std::vector<plan::CachedShare> cached;
-    for (auto const& shard : index.latent_shards)
-        cached.push_back({shard.resolution, shard.num_frames, shard.share});
-    return plan::check_cached_shares(table, cached);
 }
 
 plan::VaeShape cached_compression(protocol::CacheIndex const& index) {

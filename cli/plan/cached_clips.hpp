@@ -13,10 +13,6 @@ namespace osora::cli {
 [[nodiscard]] plan::ClipStatistics cached_clips(protocol::CacheIndex const& index,
                                                 plan::RunConfig const& config);
 
-/// invalid_input: a keep_prob of the run file that is not the cache's (plan/buckets/cached_share).
-[[nodiscard]] Result<void> check_keep_probs(protocol::CacheIndex const& index,
-                                            plan::RunConfig const& config);
-
 [[nodiscard]] plan::VaeShape cached_compression(protocol::CacheIndex const& index);
 
 }  // namespace osora::cli

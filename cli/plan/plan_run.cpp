@@ -14,6 +14,7 @@
 #include "plan/buckets/list_rows.hpp"
 #include "plan/clip_statistics.hpp"
 #include "plan/config/cross_checks.hpp"
+#include "plan/model/cached_keep_probs.hpp"
 #include "plan/model/trained_model.hpp"
 #include "plan/planner.hpp"
 #include "plan/validate.hpp"
@@ -102,7 +103,7 @@ Result<void> take_clips(plan::RunConfig const& config, PlanInputs const& inputs,
     } else if (config.run.job == "train" && !latents.empty()) {
         auto const index = protocol::open_cache(inputs.base_dir / latents);
         if (index.has_error()) return Error(index.error()).in("data.latents");
-        auto const checked = check_keep_probs(*index, config);
+        auto const checked = plan::check_keep_probs(config, *index);
         if (checked.has_error()) return Error(checked.error()).in("data.latents");
         request.clips = cached_clips(*index, config);
         request.latents = cached_compression(*index);

@@ -1,10 +1,10 @@
 #include "worker/jobs/train_data.hpp"
 
 #include "base/text/units.hpp"
-#include "plan/buckets/cached_share.hpp"
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/original_schedule.hpp"
 #include "plan/clip_statistics.hpp"
+#include "plan/model/cached_keep_probs.hpp"
 #include "plan/model/model_sizes.hpp"
 #include "plan/model/trained_model.hpp"
 #include "worker/cache/latent_cache.hpp"
@@ -105,19 +105,6 @@ std::string bucket_name(plan::BucketKey const& key) {
 
 namespace {
 
-/// The run file's, if it sets some: the cache has its own.
-Result<void> check_keep_probs(plan::WorkerJob const& job, plan::ModelShape const& shape,
-                              protocol::CacheIndex const& index) {
-    auto const& buckets = job.config.bucket;
-    if (std::ranges::all_of(buckets, [](auto const& each) { return each.keep_prob >= 1; }))
-        return {};
-    OSORA_TRY(auto const table, plan::bucket_table(job.config, shape));
-    std::vector<plan::CachedShare> cached;
-    for (auto const& shard : index.latent_shards)
-        cached.push_back({shard.resolution, shard.num_frames, shard.share});
-    return plan::check_cached_shares(table, cached);
-}
-
 /// The manifest, or the cache in its place.
 Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shape,
                         ManifestOptions const& options, TrainData& data) {
@@ -125,7 +112,7 @@ Result<void> open_clips(plan::WorkerJob const& job, plan::ModelShape const& shap
         OSORA_TRY(data.latents,
                   open_cache_folder(resolve(job, job.config.data.latents), "data.latents"));
         OSORA_TRY_VOID(check_latents_fit(*data.latents, shape));
-        auto const checked = check_keep_probs(job, shape, data.latents->index);
+        auto const checked = plan::check_keep_probs(job.config, data.latents->index);
         if (checked.has_error()) return Error(checked.error()).in("data.latents");
         return {};
     }
