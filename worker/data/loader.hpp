@@ -44,8 +44,9 @@ struct BadClip {
     std::string reason;
     plan::SampleRef sample;
     std::string replacement;  // path of the next clip that was tried; empty: none
-    /// The list is wrong, not the file: it has fewer frames than listed, or another size. Reported
-    /// once per clip, and not a bad sample; with `path` as replacement the clip is used anyway.
+    /// The list is wrong, not the file: it has fewer frames than listed, or another size, is gone,
+    /// or is known to crash FFmpeg. Reported once per clip, and not a bad sample; with `path` as
+    /// replacement the clip is used anyway.
     bool listed_wrong = false;
 };
 

@@ -93,7 +93,7 @@ private:
                               fmt::format("listed with {} frames, has {}", clip.num_frames, frames),
                               fits ? "its windows are taken from those" : "");
         } else if (decoded.has_error()) {
-            note(clip, decoded.error().message, clip.gone);
+            note(clip, decoded.error().message, clip.gone || clip.crashed);
         }
         if (index == ref_.clip && !fits) any_bucket_ = filled_.bad.back().listed_wrong;
         return fits;

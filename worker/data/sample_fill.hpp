@@ -1,7 +1,7 @@
 // Private to worker/data: fills one sample into its place in a batch. If its clip cannot be
 // decoded, other clips of the bucket are tried in an order that depends only on the sample, and for
-// a clip that is gone, or of another size than listed, those of other buckets after them. If the
-// list has too many frames, the file's number is used for windows.
+// a clip that is gone, crashed FFmpeg, or is of another size than listed, those of other buckets
+// after them. If the list has too many frames, the file's number is used for windows.
 #pragma once
 
 #include "base/result.hpp"

@@ -94,6 +94,46 @@ TEST_F(LoaderTest, AClipThatCrashedIsReplacedAsADamagedOne) {
     EXPECT_TRUE(run(tolerant, 0, 16) == crashed);
 }
 
+/// It has cost a restart, and is known: it is named once, and no limit of bad samples ends the run.
+TEST_F(LoaderTest, AClipThatCrashedIsNoBadSample) {
+    LoaderOptions strict = options(2);
+    strict.bad_share_max = 0;
+    strict.bad_grace_samples = 1;
+    manifest_.clips[2].crashed = true;
+    auto const plan = schedule();
+    auto const loader = start(plan, strict);
+    int named = 0;
+    for (std::uint64_t step = 0; step < 16; ++step) {
+        auto const batch = loader->next(step);
+        ASSERT_TRUE(batch) << batch.error().message;
+        for (BadClip const& bad : batch->bad_clips()) {
+            EXPECT_EQ(bad.path, manifest_.clips[2].path);
+            ++named;
+        }
+        for (LoadedSample const& sample : batch->samples()) EXPECT_NE(sample.clip, 2u);
+    }
+    EXPECT_EQ(named, 1);
+}
+
+TEST_F(LoaderTest, ABucketOfOneCrashedClipTakesThoseOfOthers) {
+    manifest_.clips.resize(3);
+    add(manifest_.clips[0].path, 30);
+    manifest_.clips.back().width = 192;  // a separate bucket
+    manifest_.clips.back().crashed = true;
+    auto const plan = schedule({4, 4, 4});
+    auto const loader = start(plan, options());
+    bool replaced = false;
+    for (std::uint64_t step = 0; step < 60; ++step) {
+        auto const batch = loader->next(step);
+        ASSERT_TRUE(batch) << batch.error().message;
+        for (LoadedSample const& sample : batch->samples()) {
+            EXPECT_NE(sample.clip, manifest_.clips.size() - 1);
+            replaced = replaced || sample.ref.clip == manifest_.clips.size() - 1;
+        }
+    }
+    EXPECT_TRUE(replaced);
+}
+
 TEST(ClipTimer, NamesAClipOnceWhenItIsSlow) {
     using std::chrono::seconds;
     ClipTimer timer;
