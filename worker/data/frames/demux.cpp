@@ -178,6 +178,16 @@ Error no_video(AVFormatContext const& context) {
     return {Errc::corrupt, "open: no video stream in it" + what};
 }
 
+/// Errors that say nothing about the content of a file: a network file system that went away (NFS,
+/// Lustre, FUSE), a disk, rights, too many open files.
+bool is_of_file_system(int error) {
+    constexpr std::array kErrors{EIO,       EACCES,       EPERM,      ESTALE,       ETIMEDOUT,
+                                 ENXIO,     ENODEV,       EMFILE,     ENFILE,       EREMOTEIO,
+                                 ENOTCONN,  ESHUTDOWN,    ECONNRESET, ECONNABORTED, ECONNREFUSED,
+                                 EHOSTDOWN, EHOSTUNREACH, ENETUNREACH};
+    return std::ranges::find(kErrors, AVUNERROR(error)) != kErrors.end();
+}
+
 }  // namespace
 
 Result<void> check(CallGuard const& guard) {
@@ -196,7 +206,7 @@ Error av_error(int error, std::string_view what, CallGuard const& guard) {
     av_strerror(error, reason.data(), reason.size());
     Errc code = Errc::corrupt;
     if (error == AVERROR(ENOENT)) code = Errc::not_found;
-    if (error == AVERROR(EIO) || error == AVERROR(EACCES)) code = Errc::io;
+    if (is_of_file_system(error)) code = Errc::io;
     if (error == AVERROR(ENOMEM)) code = Errc::out_of_memory;
     return Error{code, fmt::format("{}: {}", what, reason.data())};
 }
@@ -250,7 +260,9 @@ Result<bool> Demuxer::read(AVPacket& packet) {
         OSORA_TRY_VOID(check(*guard_));
         av_packet_unref(&packet);
         int const error = av_read_frame(context_.get(), &packet);
-        if (error == AVERROR_EOF && context_->pb != nullptr && context_->pb->error < 0) {
+        // Of a read that fails demuxers make the end of the file, or a packet that is cut.
+        bool const cut = error >= 0 && (packet.flags & AV_PKT_FLAG_CORRUPT) != 0;
+        if ((error < 0 || cut) && context_->pb != nullptr && context_->pb->error < 0) {
             return av_error(context_->pb->error, "read", *guard_);
         }
         if (error == AVERROR_EOF) return false;
