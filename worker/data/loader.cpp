@@ -124,7 +124,10 @@ public:
         limits_ = {.deadline_s = options.clip_deadline_s,
                    .pixels_max = decode_pixels_max(schedule, manifest),
                    .cancel = &pipeline_->cancelled()};
-        if (options.num_workers == 0) inline_decoder_.emplace(limits_);
+        if (options.num_workers == 0) {
+            inline_decoder_.emplace(limits_);
+            timers_.emplace_back();
+        }
         for (int i = 0; i < options.num_workers; ++i) {
             ClipTimer& timer = timers_.emplace_back();
             threads_.emplace_back([this, &timer] { decode_until_end(timer); });
@@ -161,14 +164,16 @@ public:
     }
 
 private:
-    void fill(Pipeline::Task const& task, ClipDecoder& decoder, ClipTimer* timer) {
+    void fill(Pipeline::Task const& task, ClipDecoder& decoder, ClipTimer& timer,
+              std::function<void()> after_call = {}) {
         SampleSource const source{.schedule = schedule_,
                                   .manifest = manifest_,
                                   .frame_stride = options_.frame_stride,
                                   .replace_bad = options_.replace_bad,
                                   .count_frames = options_.count_frames,
                                   .lengths = &lengths_,
-                                  .timer = timer};
+                                  .timer = &timer,
+                                  .after_call = std::move(after_call)};
         pipeline_->complete(task,
                             fill_sample(source, task.batch->refs[task.sample], decoder, task.out));
     }
@@ -176,26 +181,32 @@ private:
     void decode_until_end(ClipTimer& timer) {
         ClipDecoder decoder(limits_);
         for (int clips = 1; auto const task = pipeline_->take(); ++clips) {
-            fill(*task, decoder, &timer);
+            fill(*task, decoder, timer);
             if (clips % kClipsBetweenTrims == 0) ::malloc_trim(0);
         }
     }
 
     void decode_inline() {
-        while (auto const task = pipeline_->try_take()) fill(*task, *inline_decoder_, nullptr);
+        while (auto const task = pipeline_->try_take())
+            fill(*task, *inline_decoder_, timers_.front(), [this] { name_slow_clips(); });
     }
 
-    /// In the thread that waits: the agent takes a silent rank for one that hangs.
+    /// In the thread that waits: the agent takes a silent rank for one that hangs. If that decodes
+    /// itself, after the clip.
     void name_slow_clips() {
         if (!options_.on_slow_clip) return;
         auto const now = ClipTimer::Time::clock::now();
         for (ClipTimer& timer : timers_) {
             auto const slow = timer.slow(now, options_.slow_clip_s);
             if (!slow) continue;
-            options_.on_slow_clip(fmt::format(
-                "{} has been in work for {:.0f} s: the file system, or FFmpeg, is slow or hangs; "
-                "it is given up after {:.0f} s if it answers",
-                manifest_.clips[slow->clip].path, slow->seconds, options_.clip_deadline_s));
+            std::string const& path = manifest_.clips[slow->clip].path;
+            options_.on_slow_clip(
+                inline_decoder_
+                    ? fmt::format("{} took {:.0f} s: the file system, or FFmpeg, is slow", path,
+                                  slow->seconds)
+                    : fmt::format("{} has been in work for {:.0f} s: the file system, or FFmpeg, "
+                                  "is slow or hangs; it is given up after {:.0f} s if it answers",
+                                  path, slow->seconds, options_.clip_deadline_s));
         }
     }
 
@@ -255,7 +266,7 @@ private:
     std::string last_bad_;
     std::set<std::string> reported_;  // of clips whose list is wrong
     ClipLengths lengths_;
-    std::deque<ClipTimer> timers_;  // of the threads
+    std::deque<ClipTimer> timers_;  // of the threads, or of the inline decoder
     std::vector<std::thread> threads_;
 };
 

@@ -28,8 +28,9 @@ struct LoaderOptions {
     std::uint64_t stop_step = UINT64_MAX;  // not prefetched past it
     double clip_deadline_s = 30.0;
     /// Called by next() while it waits, once for a clip that has been in work for slow_clip_s, with
-    /// "PATH has been in work for 15 s ...". Below half a minute, so that a chain of slow clips
-    /// gives signs before it is taken for a hang.
+    /// "PATH has been in work for 15 s ..."; without threads when the clip is done, with "PATH took
+    /// 15 s ...". Below half a minute, so that a chain of slow clips gives signs before it is taken
+    /// for a hang.
     std::function<void(std::string const&)> on_slow_clip = {};
     double slow_clip_s = 15.0;
     double bad_share_max = 0.10;  // share of samples with an undecodable clip, checked after

@@ -36,7 +36,7 @@ public:
             std::uint32_t const index = clip_of(attempt, own);
             if (attempt >= own && !is_long_enough(index)) continue;
             auto const taken = take(index, out);
-            if (source_.timer != nullptr) source_.timer->end();
+            end();
             if (taken.has_error()) return taken.error();
             if (*taken) return std::move(filled_);
         }
@@ -124,7 +124,12 @@ private:
 
     /// The decoder's next call, which has a separate deadline, starts now.
     void begin(std::uint32_t index) {
+        end();
         if (source_.timer != nullptr) source_.timer->begin(index, ClipTimer::Time::clock::now());
+    }
+    void end() {
+        if (source_.after_call) source_.after_call();
+        if (source_.timer != nullptr) source_.timer->end();
     }
 
     void measure(std::uint32_t index, Clip const& clip) {

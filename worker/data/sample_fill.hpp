@@ -12,6 +12,7 @@
 #include "worker/data/manifest.hpp"
 
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <span>
 #include <unordered_map>
@@ -48,6 +49,8 @@ struct SampleSource {
     bool count_frames = false;       // LoadedSample::num_frames comes from the file
     ClipLengths* lengths = nullptr;  // must be given
     ClipTimer* timer = nullptr;      // of the thread; optional
+    /// After each call of the decoder, before its time ends; optional.
+    std::function<void()> after_call = {};
 };
 
 /// The first frame of the window in a clip of `frames`: uniform over the places where it fits, by

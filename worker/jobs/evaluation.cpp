@@ -149,15 +149,18 @@ Result<Evaluation::Sums> Evaluation::over_ranks(Sums own) const {
 /// `lacked`: what the allocator said, if not even one clip fits. Peers that do not meet in passes
 /// then need not wait: the rest is left out.
 Result<Evaluation::Sums> Evaluation::own_sums(Trainer& trainer, Calls const& calls,
-                                              std::string& lacked) const {
+                                              std::string& lacked) {
     constexpr Sums left_out{.loss = 0, .samples = 0, .left_out = 1};
     Sums sums;
     if (steps_ == 0) return sums;
-    OSORA_TRY(auto const source, make_step_source(*data_, job_, {.stop = steps_}));
+    SourceSteps const all{.stop = steps_, .on_slow_clip = calls.on_slow_clip};
+    OSORA_TRY(auto const source, make_step_source(*data_, job_, all));
     for (std::uint64_t step = 0; step < steps_; ++step) {
         calls.progress();
         if (!trainer.meets_peers() && calls.stops()) return left_out;
         OSORA_TRY(auto batch, source->next(static_cast<int>(step)));
+        for (BadClip const& bad : batch.bad)
+            if (reported_.insert(bad.path + ": " + bad.reason).second) calls.on_bad_clip(bad);
         batch.input.on_lack = calls.on_lack;
         auto const loss = trainer.loss(batch.input);
         if (loss.has_error()) {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace osora::worker {
@@ -29,6 +30,8 @@ public:
         std::function<void()> on_lack = {};      // as in StepInput
         /// Whether to leave out the rest; not asked where ranks meet in a pass.
         std::function<bool()> stops = [] { return false; };
+        std::function<void(std::string const&)> on_slow_clip = {};  // see LoaderOptions
+        std::function<void(BadClip const&)> on_bad_clip = [](BadClip const&) {};  // once each
     };
 
     /// See open().
@@ -55,15 +58,15 @@ private:
         double loss = 0, samples = 0;
         double left_out = 0;  // ranks
     };
-    [[nodiscard]] Result<Sums> own_sums(Trainer& trainer, Calls const& calls,
-                                        std::string& lacked) const;
+    [[nodiscard]] Result<Sums> own_sums(Trainer& trainer, Calls const& calls, std::string& lacked);
     [[nodiscard]] Result<Sums> over_ranks(Sums own) const;
 
     plan::WorkerJob job_;  // with the held-out clips instead of the others
     TrainRanks ranks_;
     std::unique_ptr<TrainData> data_;  // its schedule has this rank's steps
     std::uint64_t steps_ = 0;
-    std::uint64_t counted_ = 0;  // the first of them; others only keep peers company (ZeRO 3)
+    std::uint64_t counted_ = 0;       // the first of them; others only keep peers company (ZeRO 3)
+    std::set<std::string> reported_;  // bad clips, with what is wrong with them
 };
 
 }  // namespace osora::worker

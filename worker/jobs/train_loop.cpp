@@ -96,7 +96,7 @@ Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
     timed.data_wait_s = batch.data_wait_s;
     timed.bucket = batch.bucket;
     timed.samples = static_cast<int>(batch.input.samples);
-    report_bad_clips(step, batch);
+    for (BadClip const& bad : batch.bad) report_bad_clip(step, bad);
     batch.input.on_arrival = [&] {
         timed.arrival_s = seconds_since(start);
         parts_.agent.send(protocol::Arrived{.step = step});
@@ -151,14 +151,12 @@ void TrainLoop::report(int step, Timed const& timed) {
     parts_.agent.send(metrics);
 }
 
-void TrainLoop::report_bad_clips(int step, StepBatch const& batch) {
-    for (BadClip const& bad : batch.bad) {
-        parts_.agent.send(protocol::WorkerNotice{
-            .kind = bad.replacement == bad.path ? "clip_repaired" : "clip_skipped",
-            .severity = "warning",
-            .step = step,
-            .detail = bad_clip_text(bad)});
-    }
+void TrainLoop::report_bad_clip(int step, BadClip const& bad) {
+    parts_.agent.send(protocol::WorkerNotice{
+        .kind = bad.replacement == bad.path ? "clip_repaired" : "clip_skipped",
+        .severity = "warning",
+        .step = step,
+        .detail = bad_clip_text(bad)});
 }
 
 Result<void> TrainLoop::count_skipped(int step, StepOutput const& output) {
@@ -239,6 +237,11 @@ Result<void> TrainLoop::evaluate_if_due(int next_step) {
     calls.progress = [this] { enter(Phase::evaluation); };
     calls.on_lack = [this] { empty_cache(); };
     calls.stops = [this] { return parts_.agent.stop_order().has_value(); };
+    calls.on_slow_clip = [this, next_step](std::string const& said) {
+        parts_.agent.send(protocol::WorkerNotice{
+            .kind = "clip_slow", .severity = "warning", .step = next_step, .detail = said});
+    };
+    calls.on_bad_clip = [this, next_step](BadClip const& bad) { report_bad_clip(next_step, bad); };
     OSORA_TRY(auto const outcome, parts_.evaluation->run(parts_.trainer, calls));
     if (!outcome.lacked.empty()) {
         parts_.agent.send(protocol::WorkerNotice{

@@ -62,7 +62,7 @@ private:
     void enter(protocol::Phase phase);
     [[nodiscard]] Result<void> count_skipped(int step, StepOutput const& output);
     void report(int step, Timed const& timed);
-    void report_bad_clips(int step, StepBatch const& batch);
+    void report_bad_clip(int step, BadClip const& bad);
     void report_checkpoint(std::optional<CheckpointWriter::Outcome> const& outcome);
     [[nodiscard]] Result<void> evaluate_if_due(int next_step);
     [[nodiscard]] bool writes() const { return parts_.self.rank == 0 || parts_.peers != nullptr; }

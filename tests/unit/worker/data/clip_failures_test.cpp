@@ -183,5 +183,22 @@ TEST_F(LoaderTest, AWaitingRankNamesSlowClips) {
     EXPECT_TRUE(said[0].starts_with(path + " has been in work for ")) << said[0];
 }
 
+/// Without threads nobody can say so meanwhile: it is said when a clip is done.
+TEST_F(LoaderTest, SlowClipsAreNamedWithoutThreads) {
+    LoaderOptions watched = options(0);
+    watched.slow_clip_s = 0;
+    std::vector<std::string> said;
+    watched.on_slow_clip = [&](std::string const& line) { said.push_back(line); };
+    auto const plan = schedule();
+    auto const loader = start(plan, watched);
+    auto const batch = loader->next(0);
+    ASSERT_TRUE(batch) << batch.error().message;
+    ASSERT_EQ(said.size(), batch->samples().size());
+    for (std::size_t i = 0; i < said.size(); ++i) {
+        std::string const& path = manifest_.clips[batch->samples()[i].clip].path;
+        EXPECT_TRUE(said[i].starts_with(path + " took ")) << said[i];
+    }
+}
+
 }  // namespace
 }  // namespace osora::worker
