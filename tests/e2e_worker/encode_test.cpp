@@ -4,9 +4,12 @@
 #include "tests/e2e_worker/cache_fixture.hpp"
 #include "worker/cache/latent_cache.hpp"
 #include "worker/cache/text_cache.hpp"
+#include "worker/data/crashed_clips.hpp"
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/manifest.hpp"
 #include "worker/jobs/encode/encode_latents.hpp"
+#include "worker/jobs/encode/encode_plan.hpp"
+#include "worker/jobs/train_data.hpp"
 #include "worker/jobs/vae_of_job.hpp"
 #include "worker/text/clip_text_encoder.hpp"
 #include "worker/text/clip_tokenizer.hpp"
@@ -251,6 +254,29 @@ TEST_F(Encode, CutsLongCaptionsAndSaysSo) {
         said = said || notice.at("kind").as_string() == "captions_cut";
     EXPECT_TRUE(said);
     EXPECT_EQ(index_of().text.max_tokens, 8);
+}
+
+/// Its headers are not read again, and the list does not say its figures: they are those that an
+/// earlier attempt read, so its shards stay.
+TEST_F(Encode, AClipWhoseHeadersCrashKeepsTheSettings) {
+    auto const job = encode_job(1);
+    worker::Encoders encoders;
+    auto vae = worker::make_vae(job, {}, encoders.notices);
+    ASSERT_TRUE(vae.has_value()) << vae.error().message;
+    encoders.vae.emplace(std::move(*vae));
+    auto const before = worker::make_encode_plan(job, encoders, {}, {});
+    ASSERT_TRUE(before.has_value()) << before.error().message;
+    ASSERT_TRUE(worker::remember_clips(before->manifest, worker::clips_read_path(job)));
+    std::string const path = before->manifest.clips[1].path;
+    auto const note = worker::crash_file_of(job.run_dir, 0, 0);
+    fs::create_directories(note.parent_path());
+    std::ofstream(note, std::ios::binary) << "11 h " << path << '\0';
+    auto const after =
+        worker::make_encode_plan(job, encoders, worker::read_crashed_clips(job.run_dir), {});
+    ASSERT_TRUE(after.has_value()) << after.error().message;
+    EXPECT_EQ(after->settings, before->settings);
+    ASSERT_EQ(after->manifest.clips.size(), before->manifest.clips.size());
+    EXPECT_TRUE(after->manifest.clips[1].crashed);
 }
 
 TEST_F(Encode, RefusesAFolderOfOtherSettings) {

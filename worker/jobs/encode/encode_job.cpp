@@ -170,6 +170,9 @@ Result<TrainOutcome> run_encode_job(plan::WorkerJob const& job, RankEnvironment 
     OSORA_TRY(auto const plan, make_encode_plan(job, encoders, crashed, LoadingSigns(agent)));
     auto const settings = static_cast<std::uint64_t>(protocol::caption_hash(plan.settings));
     OSORA_TRY_VOID(check_same_data(group, summary_of(plan.manifest, settings)));
+    auto const clips_read = clips_read_path(job);
+    if (self.rank == 0 && !clips_read.empty())
+        OSORA_TRY_VOID(remember_clips(plan.manifest, clips_read));
     OSORA_TRY_VOID(make_folders(plan));
     OSORA_TRY(auto const open, open_work(plan, self.rank, self.world_size));
     EncodeSteps steps(agent, device);

@@ -141,6 +141,7 @@ Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job, Encoders const& 
     std::string const path = resolve(job, job.config.data.manifest);
     auto manifest = read_manifest(path, {.columns = job.config.data.columns,
                                          .check_sizes = true,
+                                         .remembered = clips_read_path(job),
                                          .crashed = crashed,
                                          .sign = sign});
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
