@@ -279,6 +279,24 @@ TEST_F(Encode, AClipWhoseHeadersCrashKeepsTheSettings) {
     EXPECT_TRUE(after->manifest.clips[1].crashed);
 }
 
+/// One clip that was deleted does not cost the shards that are there.
+TEST_F(Encode, AClipThatIsGoneKeepsTheSettings) {
+    auto const job = encode_job(1);
+    worker::Encoders encoders;
+    auto vae = worker::make_vae(job, {}, encoders.notices);
+    ASSERT_TRUE(vae.has_value()) << vae.error().message;
+    encoders.vae.emplace(std::move(*vae));
+    auto const before = worker::make_encode_plan(job, encoders, {}, {});
+    ASSERT_TRUE(before.has_value()) << before.error().message;
+    ASSERT_TRUE(worker::remember_clips(before->manifest, worker::clips_read_path(job)));
+    fs::remove(before->manifest.clips[1].path);
+    auto const after = worker::make_encode_plan(job, encoders, {}, {});
+    ASSERT_TRUE(after.has_value()) << after.error().message;
+    EXPECT_EQ(after->settings, before->settings);
+    EXPECT_TRUE(after->manifest.clips[1].gone);
+    ASSERT_EQ(after->manifest.skipped.size(), 1u);
+}
+
 TEST_F(Encode, RefusesAFolderOfOtherSettings) {
     encode();
     auto other = encode_job(1);

@@ -140,6 +140,7 @@ Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job, Encoders const& 
     plan.out = resolve(job, job.config.encode.out);
     std::string const path = resolve(job, job.config.data.manifest);
     auto manifest = read_manifest(path, {.columns = job.config.data.columns,
+                                         .keep_gone = true,
                                          .check_sizes = true,
                                          .remembered = clips_read_path(job),
                                          .crashed = crashed,

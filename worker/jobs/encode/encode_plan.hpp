@@ -47,9 +47,10 @@ struct Encoders {
     Notices notices;                      // of their weights
 };
 
-/// `crashed` clips are not decoded, and keep the figures of clips_read_path(job), so that the
-/// settings stay those of the shards that are there; `sign` is called while files are read. Errors:
-/// those of the manifest; invalid_input when no clip fits a bucket.
+/// `crashed` clips are not decoded. They and clips that are gone keep the figures of the list or of
+/// clips_read_path(job), so that the settings stay those of the shards that are there; `sign` is
+/// called while files are read. Errors: those of the manifest; invalid_input when no clip fits a
+/// bucket.
 [[nodiscard]] Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job,
                                                   Encoders const& encoders,
                                                   CrashedClips const& crashed,
