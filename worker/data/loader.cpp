@@ -221,6 +221,7 @@ private:
             FilledSample& sample = **filled;
             state->samples.push_back(sample.sample);
             ++samples_seen_;
+            OSORA_TRY_VOID(check_readable(sample));
             if (!std::ranges::all_of(sample.bad, &BadClip::listed_wrong)) ++bad_samples_seen_;
             for (BadClip& bad : sample.bad) {
                 if (bad.listed_wrong && !reported_.insert(what_of(bad)).second) continue;
@@ -240,6 +241,19 @@ private:
         }
         if (!state->bad.empty()) last_bad_ = describe(state->bad.back());
         return state;
+    }
+
+    /// A file system that is away takes all clips with it: without an error a caller that goes on
+    /// without them would lose them, each with a reason of its own.
+    Result<void> check_readable(FilledSample const& sample) {
+        bool const lost = sample.sample.missing && sample.bad.back().unreadable;
+        unreadable_in_a_row_ = lost ? unreadable_in_a_row_ + 1 : 0;
+        if (unreadable_in_a_row_ == 0 || unreadable_in_a_row_ < options_.bad_grace_samples)
+            return {};
+        return Error{Errc::io,
+                     fmt::format("loader: {} clips in a row could not be read, as if the file "
+                                 "system were away; the last: {}",
+                                 unreadable_in_a_row_, describe(sample.bad.back()))};
     }
 
     [[nodiscard]] std::string last_bad(Batch::State const& state) const {
@@ -263,6 +277,7 @@ private:
     std::optional<Error> ended_;
     std::int64_t samples_seen_ = 0;
     std::int64_t bad_samples_seen_ = 0;
+    int unreadable_in_a_row_ = 0;
     std::string last_bad_;
     std::set<std::string> reported_;  // of clips whose list is wrong
     ClipLengths lengths_;

@@ -35,8 +35,10 @@ struct LoaderOptions {
     double slow_clip_s = 15.0;
     double bad_share_max = 0.10;  // share of samples with an undecodable clip, checked after
     int bad_grace_samples = 50;   // this many samples
-    bool replace_bad = true;      // false: a bad clip's sample is missing, which is not an error
-    bool count_frames = false;    // LoadedSample::num_frames comes from the file, not from the list
+    /// false: a bad clip's sample is missing, which is not an error unless bad_grace_samples in a
+    /// row cannot be read.
+    bool replace_bad = true;
+    bool count_frames = false;  // LoadedSample::num_frames comes from the file, not from the list
 };
 
 /// A listed clip that could not be decoded for a sample, and what was used instead.
@@ -49,6 +51,7 @@ struct BadClip {
     /// or is known to crash FFmpeg. Reported once per clip, and not a bad sample; with `path` as
     /// replacement the clip is used anyway.
     bool listed_wrong = false;
+    bool unreadable = false;  // the file system failed, or the time was over; not its content
 };
 
 /// "NAME: REASON; NAME instead".
@@ -105,8 +108,8 @@ public:
 
     /// The batch of `step`; steps must be consecutive from start_step. Errors: corrupt (a sample
     /// has no decodable clip, or too many clips are bad), out_of_memory and io (decoding threw an
-    /// exception), cancelled, busy (the caller uses every slot), invalid_input (not the next step).
-    /// After an error other than busy the loader is finished.
+    /// exception, or the file system is away), cancelled, busy (the caller uses every slot),
+    /// invalid_input (not the next step). After an error other than busy the loader is finished.
     [[nodiscard]] Result<Batch> next(std::uint64_t step);
 
     /// Ends a blocked next() and all decoding soon; callable from any thread.

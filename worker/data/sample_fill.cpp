@@ -15,6 +15,11 @@ namespace osora::worker {
 
 namespace {
 
+/// Errors that say nothing of a clip's content.
+bool is_unreadable(Errc code) {
+    return code == Errc::io || code == Errc::timed_out || code == Errc::not_found;
+}
+
 /// The attempts for one sample.
 class SampleFill {
 public:
@@ -94,6 +99,7 @@ private:
                               fits ? "its windows are taken from those" : "");
         } else if (decoded.has_error()) {
             note(clip, decoded.error().message, clip.gone || clip.crashed);
+            filled_.bad.back().unreadable = !clip.gone && is_unreadable(decoded.error().code);
         }
         if (index == ref_.clip && !fits) any_bucket_ = filled_.bad.back().listed_wrong;
         return fits;
@@ -178,7 +184,8 @@ private:
                                .reason = std::move(reason),
                                .sample = ref_,
                                .replacement = {},
-                               .listed_wrong = listed_wrong});
+                               .listed_wrong = listed_wrong,
+                               .unreadable = false});
     }
 
     /// `used`: how the clip is used all the same; "": it is not.

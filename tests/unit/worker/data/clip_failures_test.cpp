@@ -134,6 +134,31 @@ TEST_F(LoaderTest, ABucketOfOneCrashedClipTakesThoseOfOthers) {
     EXPECT_TRUE(replaced);
 }
 
+/// As in an encode run: without replacements damaged clips are left out, but clips that nobody can
+/// read are not a property of the clips.
+TEST_F(LoaderTest, ClipsInARowThatCannotBeReadAreAnError) {
+    LoaderOptions encoding = options(0);
+    encoding.replace_bad = false;
+    encoding.bad_grace_samples = 4;
+    auto const plan = schedule({4, 4, 4});
+    for (Clip const& clip : manifest_.clips) write_all(clip.path, "damaged");
+    auto const left_out = start(plan, encoding);
+    for (std::uint64_t step = 0; step < 4; ++step) {
+        auto const batch = left_out->next(step);
+        ASSERT_TRUE(batch) << batch.error().message;
+        for (LoadedSample const& sample : batch->samples()) EXPECT_TRUE(sample.missing);
+    }
+    for (Clip const& clip : manifest_.clips) std::filesystem::remove(clip.path);
+    auto const away = start(plan, encoding);
+    auto const failed = away->next(0);
+    ASSERT_TRUE(failed.has_error());
+    EXPECT_EQ(failed.error().code, Errc::io);
+    EXPECT_TRUE(failed.error().message.starts_with("loader: 4 clips in a row could not be read"))
+        << failed.error().message;
+    for (Clip& clip : manifest_.clips) clip.gone = true;  // before the start: that is known
+    EXPECT_TRUE(start(plan, encoding)->next(0));
+}
+
 TEST(ClipTimer, NamesAClipOnceWhenItIsSlow) {
     using std::chrono::seconds;
     ClipTimer timer;
