@@ -142,12 +142,15 @@ int print_calibration(std::vector<std::string> const& words) {
         fmt::print(stderr, "osora-worker: {}\n", columns.error().message);
         return exit_code_of(columns.error());
     }
-    auto found = calibrate_this_machine();
-    if (found.has_value() && !words.empty()) {
-        auto const rate = decode_ms_per_megapixel(words[0], *columns);
-        if (rate.has_value()) found->decode_ms_per_megapixel = *rate;
+    Result<plan::Calibration> found = plan::Calibration();
+    auto rate = Result<double>(0.0);
+    if (!words.empty()) {  // first: a list that cannot be used costs no minute of measuring
+        note_crashes_in({});
+        rate = decode_ms_per_megapixel(words[0], *columns);
         if (rate.has_error()) found = Error(rate.error()).in("decoding");
     }
+    if (found.has_value()) found = calibrate_this_machine();
+    if (found.has_value() && !words.empty()) found->decode_ms_per_megapixel = *rate;
     if (found.has_error()) {
         fmt::print(stderr, "osora-worker: {}\n", found.error().message);
         return exit_code_of(found.error());

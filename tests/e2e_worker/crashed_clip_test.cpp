@@ -1,7 +1,9 @@
 // A clip on which FFmpeg crashes in a real osora-worker: what is left of the process, and what the
 // next attempt makes of it.
+#include "base/environment.hpp"
 #include "base/files/files.hpp"
 #include "tests/e2e_worker/worker_fixture.hpp"
+#include "tests/kit/program.hpp"
 #include "worker/data/crashed_clips.hpp"
 #include "worker/data/manifest.hpp"
 
@@ -106,6 +108,21 @@ TEST_F(CrashedClipRelaunch, GoesOnWithoutTheClips) {
     EXPECT_EQ(last.of("step").size(), 12u);
     EXPECT_THAT(said_by(last), HasSubstr("clip 1.mp4: FFmpeg crashed on it"));
     EXPECT_THAT(said_by(last), HasSubstr("clip 2.mp4: FFmpeg crashed on it"));
+}
+
+TEST_F(CrashedClipRelaunch, CalibrationNamesTheClip) {
+    auto environment = current_environment();
+    set_variable(environment, "LD_PRELOAD", OSORA_CRASH_PRELOAD);
+    set_variable(environment, "CRASHING_CLIP", "/clip 0.mp4");
+    auto program = start_program({.program = OSORA_BIN_DIR "/osora-worker",
+                                  .arguments = {"--calibrate", (folder_ / "clips.csv").string()},
+                                  .environment = environment},
+                                 folder_ / "calibrate");
+    ASSERT_TRUE(program.has_value()) << program.error().message;
+    auto const ended = program->wait();
+    EXPECT_EQ(ended.code, 128 + SIGSEGV);
+    EXPECT_THAT(ended.err, HasSubstr("signal 11 while FFmpeg had this clip in hand: " +
+                                     (folder_ / "clip 0.mp4").string()));
 }
 
 }  // namespace
