@@ -3,8 +3,8 @@
 
 #include "base/files/files.hpp"
 #include "base/sha256.hpp"
-#include "worker/clips/in_order.hpp"
 #include "worker/data/frames/decoder.hpp"
+#include "worker/data/in_order.hpp"
 #include "worker/data/manifest.hpp"
 
 #include <fmt/format.h>

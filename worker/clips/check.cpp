@@ -4,8 +4,8 @@
 
 #include "protocol/json.hpp"
 #include "worker/clips/clip_fault.hpp"
-#include "worker/clips/in_order.hpp"
 #include "worker/data/frames/decoder.hpp"
+#include "worker/data/in_order.hpp"
 #include "worker/data/listed_size.hpp"
 #include "worker/data/manifest.hpp"
 

@@ -6,11 +6,11 @@
 #include "base/text/utf8.hpp"
 #include "protocol/json.hpp"
 #include "worker/clips/clip_fault.hpp"
-#include "worker/clips/in_order.hpp"
 #include "worker/clips/index_file.hpp"
 #include "worker/clips/index_summary.hpp"
 #include "worker/clips/progress.hpp"
 #include "worker/data/frames/clip_survey.hpp"
+#include "worker/data/in_order.hpp"
 #include "worker/data/manifest.hpp"
 
 #include <fmt/format.h>

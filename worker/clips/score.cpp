@@ -3,9 +3,9 @@
 
 #include "base/robust.hpp"
 #include "worker/clips/clip_scorer.hpp"
-#include "worker/clips/in_order.hpp"
 #include "worker/clips/progress.hpp"
 #include "worker/clips/score_file.hpp"
+#include "worker/data/in_order.hpp"
 #include "worker/data/manifest.hpp"
 
 #include <algorithm>

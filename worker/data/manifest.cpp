@@ -1,4 +1,5 @@
-// Manifest rows to clips: columns by name, numbers checked, gaps filled from the files.
+// Manifest rows to clips: columns by name, numbers checked, gaps filled from the files, several at
+// a time and in the order of the rows.
 #include "worker/data/manifest.hpp"
 
 #include "base/files/files.hpp"
@@ -6,17 +7,23 @@
 #include "plan/buckets/hash.hpp"
 #include "plan/buckets/list_rows.hpp"
 #include "worker/data/frames/decoder.hpp"
+#include "worker/data/in_order.hpp"
 #include "worker/data/listed_size.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <numeric>
 #include <optional>
 #include <string_view>
 
 namespace osora::worker {
 namespace {
+
+/// A list may have millions.
+constexpr std::size_t kRowsAtOnce = 4096;
 
 bool says_all(Clip const& clip) {
     bool const sized = clip.num_frames > 0 && clip.height > 0 && clip.width > 0;
@@ -111,18 +118,32 @@ private:
     std::map<std::string, Clip> clips_;
 };
 
+/// One a thread that opens files.
+using Decoders = std::vector<std::unique_ptr<ClipDecoder>>;
+
+Decoders decoders_for(ManifestOptions const& options) {
+    Decoders decoders;
+    for (int i = 0; i < std::max(1, options.workers); ++i) {
+        decoders.push_back(
+            std::make_unique<ClipDecoder>(DecodeLimits{.deadline_s = options.probe_deadline_s}));
+    }
+    return decoders;
+}
+
 /// Listed sizes against the files.
 class ListedSizes {
 public:
     ListedSizes(Manifest& manifest, Remembered& remembered, ManifestOptions const& options,
-                ClipDecoder& decoder)
-        : manifest_(manifest), remembered_(remembered), options_(options), decoder_(decoder) {}
+                Decoders const& decoders)
+        : manifest_(manifest), remembered_(remembered), options_(options), decoders_(decoders) {}
 
     void check() {
         for (Clip& clip : manifest_.clips) recall(clip);
-        for (std::size_t const index : drawn()) look(manifest_.clips[index]);
+        look_at(drawn());
         if (manifest_.resized.empty()) return;
-        for (Clip& clip : manifest_.clips) look(clip);
+        std::vector<std::size_t> all(manifest_.clips.size());
+        std::iota(all.begin(), all.end(), std::size_t{0});
+        look_at(all);
         std::ranges::sort(manifest_.resized, {}, &SkippedRow::line);
     }
 
@@ -145,11 +166,24 @@ private:
         if (size) settle(clip, {.shown = *size, .stored = {}});
     }
 
-    void look(Clip& clip) {
-        if (clip.gone || options_.crashed.headers_crash(clip.path)) return;
-        auto const file = decoder_.probe_sizes(clip.path);
-        if (options_.sign) options_.sign();
-        if (file) settle(clip, *file);  // otherwise decoding reports the problem
+    /// Each index once: threads read the others while one is settled.
+    void look_at(std::vector<std::size_t> const& indices) {
+        using Found = std::optional<Result<PictureSizes>>;  // none: it must not be opened
+        std::vector<Found> slots(in_order_slots(options_.workers));
+        auto const make = [&](InOrderPiece const& piece) {
+            Clip const& clip = manifest_.clips[indices[piece.index]];
+            slots[piece.slot].reset();
+            if (clip.gone || options_.crashed.headers_crash(clip.path)) return;
+            slots[piece.slot] = decoders_[piece.worker]->probe_sizes(clip.path);
+        };
+        auto const take = [&](InOrderPiece const& piece) {
+            Found const& found = slots[piece.slot];
+            if (found && options_.sign) options_.sign();
+            // Otherwise decoding reports the problem.
+            if (found && found->has_value()) settle(manifest_.clips[indices[piece.index]], **found);
+            return true;
+        };
+        run_in_order(indices.size(), options_.workers, {.make = make, .take = take});
     }
 
     void settle(Clip& clip, PictureSizes const& file) {
@@ -164,8 +198,40 @@ private:
     Manifest& manifest_;
     Remembered& remembered_;
     ManifestOptions const& options_;
-    ClipDecoder& decoder_;
+    Decoders const& decoders_;
 };
+
+/// What the file adds to a usable row; from any thread.
+Result<void> look_at_file(ListedClip& listed, CrashedClips const& crashed, ClipDecoder& decoder) {
+    if (!listed.fault.empty()) return {};
+    if (crashed.headers_crash(listed.clip.path))
+        return Error{Errc::corrupt, std::string(kCrashedText)};
+    return fill_gaps(decoder, listed.clip);
+}
+
+/// Adds a row, with what came of look_at_file().
+void add_row(ListedClip listed, Result<void> const& filled, ManifestOptions const& options,
+             Remembered& remembered, Manifest& manifest) {
+    if (listed.fault.empty()) {
+        bool const crashed = options.crashed.contains(listed.clip.path);
+        if (filled.has_error()) listed.fault = filled.error().message;
+        if (crashed && listed.fault.empty()) listed.fault = kCrashedText;
+        bool const gone = filled.has_error() && filled.error().code == Errc::not_found;
+        bool const stays = crashed || (gone && options.keep_gone);
+        if (stays) remembered.fill(listed.clip);
+        if (stays && (filled.has_value() || says_all(listed.clip))) {
+            manifest.clips.push_back(listed.clip);
+            manifest.clips.back().gone = gone;
+            manifest.clips.back().crashed = crashed;
+        }
+    }
+    if (listed.fault.empty()) {
+        manifest.clips.push_back(std::move(listed.clip));
+    } else {
+        manifest.skipped.push_back({listed.clip.line, listed.clip.path, listed.fault});
+    }
+    if (options.sign) options.sign();
+}
 
 Error nothing_usable(Manifest const& manifest) {
     SkippedRow const& first = manifest.skipped.front();
@@ -180,36 +246,30 @@ Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path cons
                                 ManifestOptions const& options) {
     Manifest manifest;
     Remembered remembered(options.remembered);
-    ClipDecoder decoder({.deadline_s = options.probe_deadline_s});
     auto const base = std::filesystem::absolute(folder);
+    Decoders const decoders = decoders_for(options);
+    std::vector<ListedClip> rows;
+    auto const add_rows = [&] {
+        std::vector<Result<void>> slots(in_order_slots(options.workers));
+        auto const make = [&](InOrderPiece const& piece) {
+            slots[piece.slot] =
+                look_at_file(rows[piece.index], options.crashed, *decoders[piece.worker]);
+        };
+        auto const take = [&](InOrderPiece const& piece) {
+            add_row(std::move(rows[piece.index]), slots[piece.slot], options, remembered, manifest);
+            return true;
+        };
+        run_in_order(rows.size(), options.workers, {.make = make, .take = take});
+        rows.clear();
+    };
     OSORA_TRY_VOID(plan::read_list_rows(csv, base, options.columns, [&](plan::ListRow row) {
-        ListedClip listed = listed_clip(std::move(row));
-        if (listed.fault.empty()) {
-            bool const crashed = options.crashed.contains(listed.clip.path);
-            auto const filled = options.crashed.headers_crash(listed.clip.path)
-                                    ? Result<void>(Error{Errc::corrupt, std::string(kCrashedText)})
-                                    : fill_gaps(decoder, listed.clip);
-            if (filled.has_error()) listed.fault = filled.error().message;
-            if (crashed && listed.fault.empty()) listed.fault = kCrashedText;
-            bool const gone = filled.has_error() && filled.error().code == Errc::not_found;
-            bool const stays = crashed || (gone && options.keep_gone);
-            if (stays) remembered.fill(listed.clip);
-            if (stays && (filled.has_value() || says_all(listed.clip))) {
-                manifest.clips.push_back(listed.clip);
-                manifest.clips.back().gone = gone;
-                manifest.clips.back().crashed = crashed;
-            }
-        }
-        if (listed.fault.empty()) {
-            manifest.clips.push_back(std::move(listed.clip));
-        } else {
-            manifest.skipped.push_back({listed.clip.line, listed.clip.path, listed.fault});
-        }
-        if (options.sign) options.sign();
+        rows.push_back(listed_clip(std::move(row)));
+        if (rows.size() == kRowsAtOnce) add_rows();
     }));
+    add_rows();
     auto const unusable = [](Clip const& clip) { return clip.gone || clip.crashed; };
     if (std::ranges::all_of(manifest.clips, unusable)) return nothing_usable(manifest);
-    if (options.check_sizes) ListedSizes(manifest, remembered, options, decoder).check();
+    if (options.check_sizes) ListedSizes(manifest, remembered, options, decoders).check();
     manifest.fingerprint = fingerprint_of(manifest.clips);
     return manifest;
 }

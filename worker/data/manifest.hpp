@@ -62,6 +62,7 @@ struct ManifestOptions {
     std::filesystem::path remembered = {};
     /// Stay in `clips` as well, and are also reported in `skipped`.
     CrashedClips crashed = {};
+    int workers = 0;  // threads that open files; 0: that of the caller
     /// Called after each row and each look at a file: opening a million files takes longer than a
     /// rank may be silent.
     std::function<void()> sign = {};

@@ -140,6 +140,7 @@ Result<std::unique_ptr<TrainData>> open_train_data(plan::WorkerJob const& job,
                                   .check_sizes = true,
                                   .remembered = clips_read_path(job),
                                   .crashed = crashed,
+                                  .workers = job.plan.chosen.num_workers,
                                   .sign = sign};
     OSORA_TRY_VOID(open_clips(job, shape, options, *data));
     if (!job.config.text.embeddings.empty()) {

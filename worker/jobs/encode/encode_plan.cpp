@@ -144,6 +144,7 @@ Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job, Encoders const& 
                                          .check_sizes = true,
                                          .remembered = clips_read_path(job),
                                          .crashed = crashed,
+                                         .workers = job.plan.chosen.num_workers,
                                          .sign = sign});
     if (manifest.has_error()) return std::move(manifest).error().in("data.manifest");
     plan.manifest = std::move(*manifest);

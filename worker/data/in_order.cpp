@@ -1,4 +1,4 @@
-#include "worker/clips/in_order.hpp"
+#include "worker/data/in_order.hpp"
 
 #include <algorithm>
 #include <condition_variable>

@@ -1,5 +1,5 @@
 // Order and bounds of numbered pieces, whatever the threads do.
-#include "worker/clips/in_order.hpp"
+#include "worker/data/in_order.hpp"
 
 #include <gtest/gtest.h>
 
