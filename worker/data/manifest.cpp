@@ -37,7 +37,8 @@ Result<void> fill_gaps(ClipDecoder& decoder, Clip& clip) {
         return Error{Errc::not_found, "no such file"};
     }
     if (status.type() != std::filesystem::file_type::regular) {
-        return Error{Errc::io, error ? error.message() : "not a regular file"};
+        if (error) return Error{Errc::io, error.message()};
+        return Error{Errc::corrupt, "not a regular file"};
     }
     if (says_all(clip)) return {};
     OSORA_TRY(ClipFacts const facts, decoder.probe(clip.path));
@@ -209,9 +210,20 @@ Result<void> look_at_file(ListedClip& listed, CrashedClips const& crashed, ClipD
     return fill_gaps(decoder, listed.clip);
 }
 
+/// Whether the file is there, and the file system failed or was too slow.
+bool is_unreadable(Result<void> const& filled) {
+    return filled.has_error() &&
+           (filled.error().code == Errc::io || filled.error().code == Errc::timed_out);
+}
+
 /// Adds a row, with what came of look_at_file().
-void add_row(ListedClip listed, Result<void> const& filled, ManifestOptions const& options,
+void add_row(ListedClip listed, Result<void> filled, ManifestOptions const& options,
              Remembered& remembered, Manifest& manifest) {
+    if (options.keep_gone && is_unreadable(filled)) {
+        remembered.fill(listed.clip);
+        if (says_all(listed.clip))
+            filled = Result<void>();  // decoding reports it, if it is still so
+    }
     if (listed.fault.empty()) {
         bool const crashed = options.crashed.contains(listed.clip.path);
         if (filled.has_error()) listed.fault = filled.error().message;

@@ -52,8 +52,9 @@ struct Manifest {
 struct ManifestOptions {
     double probe_deadline_s = 10.0;  // per file
     plan::ColumnNames columns = {};  // [data] columns
-    /// Rows with all figures of a clip whose file is missing stay in `clips`, so that the numbers
-    /// and buckets of the others do not depend on it; they are also reported in `skipped`.
+    /// Rows with all figures of a clip whose file is missing, or cannot be read for now, stay in
+    /// `clips`, so that the numbers and buckets of the others do not depend on it; missing ones are
+    /// also reported in `skipped`.
     bool keep_gone = false;
     /// Compares 64 of the listed sizes, evenly spread, with their files, and all of them if one is
     /// wrong. Files win: the result depends only on the list and its files.

@@ -1,4 +1,4 @@
-// A list read by several threads is the one that a single thread reads.
+// A list read by several threads, or from a slow file system, is the one that is read otherwise.
 #include "tests/unit/worker/data/clips.hpp"
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/manifest.hpp"
@@ -61,6 +61,33 @@ TEST(ListWorkers, ReadTheSameList) {
             EXPECT_EQ(several.clips[i].fps, one.clips[i].fps);
         }
     }
+}
+
+/// A file system that is slow when a run starts again makes no other list: its checkpoint fits.
+TEST(SlowList, KeepsClipsThatAnEarlierStartRead) {
+    if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
+    silence_ffmpeg();
+    TempFolder const folder;
+    std::vector<std::string> const encoder{"-c:v", "libx264", "-pix_fmt", "yuv420p"};
+    ASSERT_TRUE(make_clip(folder.file("a.mp4"), "64x48", 0.4, encoder));
+    ASSERT_TRUE(make_clip(folder.file("b.mp4"), "64x48", 0.4, encoder));
+    auto const read = [&](double deadline_s, bool keep_gone) {
+        return parse_manifest("path,num_frames,height,width,fps\na.mp4,,,,\nb.mp4,9,48,64,25\n",
+                              folder.path(),
+                              {.probe_deadline_s = deadline_s,
+                               .keep_gone = keep_gone,
+                               .remembered = folder.file("read.csv")});
+    };
+    EXPECT_EQ(read(0, true)->clips.size(), 1u);  // nothing is known of a.mp4
+    auto const before = *read(60, true);
+    ASSERT_TRUE(remember_clips(before, folder.file("read.csv")));
+    auto const slow = *read(0, true);
+    EXPECT_EQ(slow.fingerprint, before.fingerprint);
+    ASSERT_EQ(slow.clips.size(), 2u);
+    EXPECT_FALSE(slow.clips[0].gone);
+    EXPECT_EQ(slow.clips[0].num_frames, 10);
+    EXPECT_TRUE(slow.skipped.empty());
+    EXPECT_EQ(read(0, false)->clips.size(), 1u);
 }
 
 }  // namespace
