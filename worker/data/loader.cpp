@@ -9,7 +9,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
 #include <deque>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <thread>
@@ -130,7 +132,12 @@ public:
         }
         for (int i = 0; i < options.num_workers; ++i) {
             ClipTimer& timer = timers_.emplace_back();
-            threads_.emplace_back([this, &timer] { decode_until_end(timer); });
+            threads_.emplace_back([this, &timer] {
+                decode_until_end(timer);
+                std::lock_guard const lock(ends_mutex_);
+                ++threads_ended_;
+                thread_ended_.notify_all();
+            });
         }
     }
     Impl(Impl const&) = delete;
@@ -141,6 +148,12 @@ public:
     }
 
     void cancel() { pipeline_->cancel(); }
+    bool stop(double limit_s) {
+        pipeline_->cancel();
+        std::unique_lock lock(ends_mutex_);
+        return thread_ended_.wait_for(lock, std::chrono::duration<double>(limit_s),
+                                      [this] { return threads_ended_ == threads_.size(); });
+    }
     [[nodiscard]] plan::LoaderMemory const& memory() const { return memory_; }
 
     Result<std::unique_ptr<Batch::State>> next(std::uint64_t step) {
@@ -282,6 +295,9 @@ private:
     std::set<std::string> reported_;  // of clips whose list is wrong
     ClipLengths lengths_;
     std::deque<ClipTimer> timers_;  // of the threads, or of the inline decoder
+    std::mutex ends_mutex_;
+    std::condition_variable thread_ended_;
+    std::size_t threads_ended_ = 0;
     std::vector<std::thread> threads_;
 };
 
@@ -313,6 +329,9 @@ Result<Batch> Loader::next(std::uint64_t step) {
 
 void Loader::cancel() {
     impl_->cancel();
+}
+bool Loader::stop(double limit_s) {
+    return impl_->stop(limit_s);
 }
 plan::LoaderMemory const& Loader::memory() const {
     return impl_->memory();

@@ -114,6 +114,9 @@ public:
 
     /// Ends a blocked next() and all decoding soon; callable from any thread.
     void cancel();
+    /// Cancels. Whether all threads end within this time: one that reads from a dead network file
+    /// system does not, and the destructor waits for it.
+    [[nodiscard]] bool stop(double limit_s);
 
     [[nodiscard]] plan::LoaderMemory const& memory() const;
 

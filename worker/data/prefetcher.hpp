@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "base/result.hpp"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -27,16 +28,25 @@ public:
     };
     /// `make` is called only from the thread.
     Prefetcher(Make make, Steps steps)
-        : make_(std::move(make)), steps_(steps), due_(steps.start), thread_([this] { run(); }) {}
+        : make_(std::move(make)),
+          steps_(steps),
+          due_(steps.start),
+          thread_([this] { run_to_end(); }) {}
     Prefetcher(Prefetcher const&) = delete;
     Prefetcher& operator=(Prefetcher const&) = delete;
     ~Prefetcher() {
-        {
-            std::lock_guard const lock(mutex_);
-            ended_ = true;
-        }
-        changed_.notify_all();
+        static_cast<void>(stop(0));
         thread_.join();
+    }
+
+    /// Makes no further item; next() must not be called again. Whether the thread ends within this
+    /// time.
+    [[nodiscard]] bool stop(double limit_s) {
+        std::unique_lock lock(mutex_);
+        ended_ = true;
+        changed_.notify_all();
+        return changed_.wait_for(lock, std::chrono::duration<double>(limit_s),
+                                 [this] { return thread_ended_; });
     }
 
     /// Waits for the item of `step`; steps must be consecutive. An error is the last item.
@@ -54,6 +64,13 @@ public:
     }
 
 private:
+    void run_to_end() {
+        run();
+        std::lock_guard const lock(mutex_);
+        thread_ended_ = true;
+        changed_.notify_all();
+    }
+
     void run() {
         for (std::uint64_t step = steps_.start; step < steps_.stop; ++step) {
             {
@@ -79,6 +96,7 @@ private:
     std::condition_variable changed_;
     std::deque<Result<Item>> ready_;
     bool ended_ = false;
+    bool thread_ended_ = false;
     std::thread thread_;  // last: it uses the others
 };
 

@@ -1,7 +1,9 @@
 #include "worker/jobs/agent_link.hpp"
 
 #include "protocol/messages/message.hpp"
+#include "worker/jobs/rank_environment.hpp"
 
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -67,6 +69,14 @@ void AgentLink::read_available() {
             if (message.has_value()) stop_ = std::get<protocol::StopWorker>(*message);
         }
     }
+}
+
+void end_now(AgentLink& agent, Error const& why) {
+    int const code = exit_code_of(why);
+    agent.send(protocol::WorkerFailed{.exit_code = code, .message = why.message});
+    fmt::print(stderr, "osora-worker: {}\n", why.message);
+    std::fflush(nullptr);
+    ::_exit(code);
 }
 
 }  // namespace osora::worker

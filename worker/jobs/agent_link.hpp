@@ -37,4 +37,11 @@ private:
     std::optional<protocol::StopWorker> stop_;
 };
 
+/// How long a thread that makes steps may take to end after an error.
+constexpr double kStopLimit_s = 5;
+
+/// Reports the error and ends the process, for a rank that waits for what no longer comes: no
+/// destructor of it would come back in time.
+[[noreturn]] void end_now(AgentLink& agent, Error const& why);
+
 }  // namespace osora::worker

@@ -2,7 +2,6 @@
 
 #include "base/text/units.hpp"
 #include "plan/buckets/one_pass.hpp"
-#include "worker/jobs/step_source.hpp"
 
 #include <ATen/ops/empty.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
@@ -127,6 +126,10 @@ Result<std::unique_ptr<Evaluation>> Evaluation::open(plan::WorkerJob const& job,
     return made;
 }
 
+bool Evaluation::stop(double limit_s) {
+    return source_ == nullptr || source_->stop(limit_s);
+}
+
 bool Evaluation::is_due(int next_step) const {
     return next_step % job_.config.eval.every == 0 || next_step == job_.config.train.steps;
 }
@@ -154,11 +157,11 @@ Result<Evaluation::Sums> Evaluation::own_sums(Trainer& trainer, Calls const& cal
     Sums sums;
     if (steps_ == 0) return sums;
     SourceSteps const all{.stop = steps_, .on_slow_clip = calls.on_slow_clip};
-    OSORA_TRY(auto const source, make_step_source(*data_, job_, all));
+    OSORA_TRY(source_, make_step_source(*data_, job_, all));
     for (std::uint64_t step = 0; step < steps_; ++step) {
         calls.progress();
         if (!trainer.meets_peers() && calls.stops()) return left_out;
-        OSORA_TRY(auto batch, source->next(static_cast<int>(step)));
+        OSORA_TRY(auto batch, source_->next(static_cast<int>(step)));
         for (BadClip const& bad : batch.bad)
             if (reported_.insert(bad.path + ": " + bad.reason).second) calls.on_bad_clip(bad);
         batch.input.on_lack = calls.on_lack;
@@ -181,6 +184,7 @@ Result<Evaluation::Outcome> Evaluation::run(Trainer& trainer, Calls const& calls
     auto const start = std::chrono::steady_clock::now();
     Outcome outcome;
     OSORA_TRY(auto const own, own_sums(trainer, calls, outcome.lacked));
+    source_.reset();
     OSORA_TRY(auto const sums, over_ranks(own));
     std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - start;
     outcome.seconds = passed.count();

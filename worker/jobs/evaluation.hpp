@@ -3,6 +3,7 @@
 #pragma once
 
 #include "worker/jobs/job_parts.hpp"
+#include "worker/jobs/step_source.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/parallel/process_group.hpp"
 #include "worker/train/trainer.hpp"
@@ -50,6 +51,9 @@ public:
     /// out_of_memory: of ranks that meet in a pass; else the outcome says so.
     [[nodiscard]] Result<Outcome> run(Trainer& trainer, Calls const& calls);
 
+    /// After an error of run(): as StepSource::stop().
+    [[nodiscard]] bool stop(double limit_s);
+
     /// Whether an evaluation is due before `next_step` is trained.
     [[nodiscard]] bool is_due(int next_step) const;
 
@@ -65,8 +69,9 @@ private:
     TrainRanks ranks_;
     std::unique_ptr<TrainData> data_;  // its schedule has this rank's steps
     std::uint64_t steps_ = 0;
-    std::uint64_t counted_ = 0;       // the first of them; others only keep peers company (ZeRO 3)
-    std::set<std::string> reported_;  // bad clips, with what is wrong with them
+    std::uint64_t counted_ = 0;  // the first of them; others only keep peers company (ZeRO 3)
+    std::unique_ptr<StepSource> source_;  // while it runs, and after an error
+    std::set<std::string> reported_;      // bad clips, with what is wrong with them
 };
 
 }  // namespace osora::worker

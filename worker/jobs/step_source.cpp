@@ -86,6 +86,7 @@ public:
         batch.clips.emplace(std::move(clips));
         return batch;
     }
+    [[nodiscard]] bool stop(double limit_s) override { return loader_->stop(limit_s); }
     [[nodiscard]] std::int64_t host_bytes() const override { return loader_->memory().total_bytes; }
 
 private:
@@ -118,6 +119,7 @@ public:
         batch.data_wait_s = waited.count();
         return batch;
     }
+    [[nodiscard]] bool stop(double limit_s) override { return prefetcher_.stop(limit_s); }
 
 private:
     Result<StepBatch> make(std::uint64_t step) {

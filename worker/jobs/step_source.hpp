@@ -30,6 +30,9 @@ public:
     virtual ~StepSource() = default;
     /// Steps must be consecutive. Errors: those of the loader, or of a shard that cannot be read.
     [[nodiscard]] virtual Result<StepBatch> next(int step) = 0;
+    /// No further step is made, nor may be asked for. False: a thread has not ended within this
+    /// time, and the destructor would wait for it.
+    [[nodiscard]] virtual bool stop(double limit_s) = 0;
     /// Of data.host_memory_gib, held as long as it lives.
     [[nodiscard]] virtual std::int64_t host_bytes() const { return 0; }
 };

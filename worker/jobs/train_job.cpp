@@ -22,7 +22,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <functional>
 #include <utility>
 
@@ -132,6 +131,18 @@ void report_unpadded(TrainData const& data, AgentLink& agent) {
                               data.text->path.string(), data.text_tokens)});
 }
 
+/// Its steps, and the end of a save in progress.
+Result<TrainOutcome> run_loop(TrainLoop::Parts const& of_loop, plan::StepSpan const& steps,
+                              StageParts const& parts) {
+    TrainLoop loop(of_loop);
+    auto outcome = loop.run(steps);
+    // Before anything is taken apart, which may wait for peers again.
+    if (outcome.has_error()) outcome = parts.watch.explain(outcome.error());
+    // A rank that is gone will not write its part of a checkpoint.
+    if (outcome.has_error() && parts.peers != nullptr) parts.peers->give_up();
+    return outcome;
+}
+
 /// One stage of the run: its loader, its steps.
 Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage,
                                StageParts const& parts) {
@@ -156,32 +167,24 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
                 .kind = "clip_slow", .severity = "warning", .step = 0, .detail = said});
         }};
     OSORA_TRY(auto const source, make_step_source(data, staged, steps));
-    OSORA_TRY(auto const evaluation,
-              Evaluation::open(staged, parts.ranks, source->host_bytes(), opened.crashed(),
-                               LoadingSigns(parts.agent)));
+    OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks, source->host_bytes(),
+                                                      opened.crashed(), LoadingSigns(parts.agent)));
     OSORA_TRY(auto const tuner,
               PassTuner::open({staged, parts.ranks.all, parts.self.rank, parts.device, parts.agent,
                                std::filesystem::path(staged.run_dir) / "passes" /
                                    fmt::format("stage-{}.json", stage.index)},
                               data));
-    TrainLoop loop({staged, parts.self, parts.ranks.leads, data, parts.agent, parts.trainer,
-                    *source, parts.vote, parts.device, evaluation.get(), parts.peers,
-                    parts.watch.recorder().get(), tuner.get()});
-    auto outcome = loop.run(stage.steps);
-    // Before anything is taken apart, which may wait for peers again.
-    if (outcome.has_error()) outcome = parts.watch.explain(outcome.error());
-    // A rank that is gone will not write its part of a checkpoint.
-    if (outcome.has_error() && parts.peers != nullptr) parts.peers->give_up();
+    auto outcome = run_loop({staged, parts.self, parts.ranks.leads, data, parts.agent,
+                             parts.trainer, *source, parts.vote, parts.device, evaluation.get(),
+                             parts.peers, parts.watch.recorder().get(), tuner.get()},
+                            stage.steps, parts);
+    // Neither the log nor the exit code must wait for a thread that hangs in the kernel (a dead
+    // network file system).
+    bool const ends =
+        outcome.has_value() ||
+        (source->stop(kStopLimit_s) && (evaluation == nullptr || evaluation->stop(kStopLimit_s)));
+    if (!ends) end_now(parts.agent, outcome.error());
     return outcome;
-}
-
-/// A rank that waits for what no longer comes: no destructor of it would come back in time.
-[[noreturn]] void end_now(AgentLink& agent, Error const& why) {
-    int const code = exit_code_of(why);
-    agent.send(protocol::WorkerFailed{.exit_code = code, .message = why.message});
-    fmt::print(stderr, "osora-worker: {}\n", why.message);
-    std::fflush(nullptr);
-    ::_exit(code);
 }
 
 /// memory.rank_memory_gib, of passes on the CPU.

@@ -162,6 +162,28 @@ Result<void> write_shard(EncodePlan const& plan, std::size_t shard, Collected co
                               mark);
 }
 
+/// The open shards and the ends of their steps.
+struct ShardSteps {
+    std::vector<std::size_t> const& numbers;
+    std::vector<std::size_t> const& ends;
+};
+
+Result<void> encode_shards(EncodePlan const& plan, VaePipeline const& vae, ShardSteps const& open,
+                           Loader& loader, EncodeSteps& steps) {
+    std::uint64_t step = 0;
+    for (std::size_t i = 0; i < open.numbers.size(); ++i) {
+        Collected collected(plan);
+        for (; step < open.ends[i]; ++step) {
+            if (steps.stopped()) return {};
+            steps.begin();
+            OSORA_TRY(auto const batch, loader.next(step));
+            OSORA_TRY_VOID(encode_step(batch, vae, collected, steps));
+        }
+        OSORA_TRY_VOID(write_shard(plan, open.numbers[i], collected));
+    }
+    return {};
+}
+
 }  // namespace
 
 Result<void> encode_latents(plan::WorkerJob const& job, EncodePlan const& plan,
@@ -173,18 +195,10 @@ Result<void> encode_latents(plan::WorkerJob const& job, EncodePlan const& plan,
     OSORA_TRY(auto const schedule,
               plan::OnePassSchedule::make(plan.set, std::move(visits.steps), seed));
     OSORA_TRY(auto const loader, loader_of(job, plan, schedule, steps));
-    std::uint64_t step = 0;
-    for (std::size_t i = 0; i < open.size(); ++i) {
-        Collected collected(plan);
-        for (; step < visits.ends[i]; ++step) {
-            if (steps.stopped()) return {};
-            steps.begin();
-            OSORA_TRY(auto const batch, loader->next(step));
-            OSORA_TRY_VOID(encode_step(batch, vae, collected, steps));
-        }
-        OSORA_TRY_VOID(write_shard(plan, open[i], collected));
-    }
-    return {};
+    auto done = encode_shards(plan, vae, {open, visits.ends}, *loader, steps);
+    // The error must not wait for a thread that hangs in the kernel.
+    if (done.has_error() && !loader->stop(kStopLimit_s)) end_now(steps.agent(), done.error());
+    return done;
 }
 
 }  // namespace osora::worker

@@ -29,6 +29,7 @@ public:
     [[nodiscard]] bool stopped() const { return agent_.stop_order().has_value(); }
     [[nodiscard]] int next_step() const { return next_; }
     [[nodiscard]] Device const& device() const { return device_; }
+    [[nodiscard]] AgentLink& agent() { return agent_; }
 
 private:
     AgentLink& agent_;

@@ -1,13 +1,17 @@
 // What must not end a rank without a name: exceptions and crashes of a decoding thread.
+#include "tests/kit/patience.hpp"
 #include "tests/unit/worker/data/loader_fixture.hpp"
 #include "worker/data/clip_in_hand.hpp"
 #include "worker/data/clip_timer.hpp"
 #include "worker/data/crashed_clips.hpp"
 #include "worker/data/sample_fill.hpp"
 
+#include <fcntl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -206,6 +210,29 @@ TEST_F(LoaderTest, AWaitingRankNamesSlowClips) {
     EXPECT_EQ(owned->next(0).error().code, Errc::cancelled);
     ASSERT_FALSE(said.empty());
     EXPECT_TRUE(said[0].starts_with(path + " has been in work for ")) << said[0];
+}
+
+/// Another one's lease on a file keeps open() in the kernel, as a dead network file system does.
+TEST_F(LoaderTest, SaysWhetherAThreadHangsInTheKernel) {
+    std::signal(SIGIO, SIG_IGN);  // sent to the holder of a lease
+    manifest_.clips.resize(1);
+    int const fd = ::open(manifest_.clips[0].path.c_str(), O_RDONLY | O_CLOEXEC);
+    ASSERT_GE(fd, 0);
+    if (::fcntl(fd, F_SETLEASE, F_WRLCK) != 0) {
+        ::close(fd);
+        GTEST_SKIP() << "no leases in this file system";
+    }
+    auto const plan = schedule({4, 4, 4});
+    auto const loader = start(plan, options(1));
+    auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (::fcntl(fd, F_GETLEASE) == F_WRLCK && std::chrono::steady_clock::now() < until)
+        std::this_thread::yield();
+    EXPECT_NE(::fcntl(fd, F_GETLEASE), F_WRLCK);  // somebody waits for it
+    EXPECT_FALSE(loader->stop(0.01));
+    ::fcntl(fd, F_SETLEASE, F_UNLCK);
+    EXPECT_TRUE(loader->stop(tests::kPatience_s));
+    EXPECT_EQ(loader->next(0).error().code, Errc::cancelled);
+    ::close(fd);
 }
 
 /// Without threads nobody can say so meanwhile: it is said when a clip is done.

@@ -1,9 +1,12 @@
 // Items made ahead: their order, the bound, and the end.
 #include "worker/data/prefetcher.hpp"
 
+#include "tests/kit/patience.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 
 namespace osora::worker {
 namespace {
@@ -45,6 +48,23 @@ TEST(Prefetcher, EndsWhileItsMakerWaits) {
     Prefetcher<int> items([](std::uint64_t) { return Result<int>(1); },
                           {.start = 0, .stop = 1000, .ahead = 1});
     EXPECT_EQ(*items.next(0), 1);
+}
+
+/// A maker that hangs, in a file system, is known before the destructor waits for it.
+TEST(Prefetcher, SaysWhetherItsMakerHasEnded) {
+    std::promise<void> asked, answered;
+    auto const answer = answered.get_future().share();
+    Prefetcher<int> items(
+        [&](std::uint64_t step) {
+            if (step == 0) asked.set_value();
+            answer.wait();
+            return Result<int>(1);
+        },
+        {.start = 0, .stop = 10, .ahead = 1});
+    asked.get_future().wait();
+    EXPECT_FALSE(items.stop(0));
+    answered.set_value();
+    EXPECT_TRUE(items.stop(tests::kPatience_s));
 }
 
 }  // namespace
