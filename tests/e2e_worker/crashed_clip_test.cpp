@@ -67,11 +67,12 @@ protected:
     }
 };
 
-/// In an evaluation, which names a clip with fewer frames than listed before that.
+/// In an evaluation, which names a clip that is missing and one with fewer frames than listed.
 TEST_F(CrashedClip, EndsTheRankAndIsLeftOutAfterwards) {
     std::ofstream(folder_ / "held out.csv") << "path,text,num_frames,height,width,fps\n"
                                                "clip 0.mp4,,2000,64,64,12\n"
-                                               "crash.mp4,,12,64,64,12\n";
+                                               "crash.mp4,,12,64,64,12\n"
+                                               "none.mp4,,,,,\n";
     auto job = one_clip_a_step();
     job.config.data.eval_manifest = "held out.csv";
     job.config.eval.every = 1;
@@ -79,6 +80,7 @@ TEST_F(CrashedClip, EndsTheRankAndIsLeftOutAfterwards) {
     auto const ended = run_with_crash(job, "/crash.mp4");
     EXPECT_EQ(ended.exit_code, -SIGSEGV);
     EXPECT_EQ(ended.of("step").size(), 1u);
+    EXPECT_THAT(said_by(ended), HasSubstr("clip_skipped held out.csv:4: "));
     EXPECT_THAT(said_by(ended), HasSubstr("clip_repaired " + (folder_ / "clip 0.mp4").string() +
                                           ": listed with 2000 frames, has 12; "));
     std::string const path = (folder_ / "crash.mp4").string();

@@ -54,6 +54,10 @@ public:
     /// After an error of run(): as StepSource::stop().
     [[nodiscard]] bool stop(double limit_s);
 
+    /// The held-out clips, and the job as if they were its own.
+    [[nodiscard]] TrainData const& data() const { return *data_; }
+    [[nodiscard]] plan::WorkerJob const& job() const { return job_; }
+
     /// Whether an evaluation is due before `next_step` is trained.
     [[nodiscard]] bool is_due(int next_step) const;
 

@@ -76,8 +76,8 @@ struct StageParts {
     FlightWatch& watch;
 };
 
-void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& agent) {
-    for (SkippedRow const& row : data.manifest.skipped) {
+void report_rows(Manifest const& manifest, plan::WorkerJob const& job, AgentLink& agent) {
+    for (SkippedRow const& row : manifest.skipped) {
         agent.send(
             protocol::WorkerNotice{.kind = "clip_skipped",
                                    .severity = "warning",
@@ -85,10 +85,14 @@ void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& a
                                    .detail = fmt::format("{}:{}: {}: {}", job.config.data.manifest,
                                                          row.line, row.path, row.reason)});
     }
-    for (std::string const& line : describe_sizes(data.manifest, job)) {
+    for (std::string const& line : describe_sizes(manifest, job)) {
         agent.send(protocol::WorkerNotice{
             .kind = "clip_repaired", .severity = "warning", .step = 0, .detail = line});
     }
+}
+
+void report_data(TrainData const& data, plan::WorkerJob const& job, AgentLink& agent) {
+    report_rows(data.manifest, job, agent);
     for (std::string const& line : describe_unused(data, job)) {
         agent.send(protocol::WorkerNotice{
             .kind = "data_unused", .severity = "warning", .step = 0, .detail = line});
@@ -131,6 +135,18 @@ void report_unpadded(TrainData const& data, AgentLink& agent) {
                               data.text->path.string(), data.text_tokens)});
 }
 
+/// As for clips that are trained on: the same on all ranks, named where they are not used, and
+/// remembered for later starts.
+Result<void> check_held_out(Evaluation const& evaluation, StageParts const& parts) {
+    auto const& data = evaluation.data();
+    auto const same = check_same_data(parts.ranks.all, summary_of(data.manifest, data.hash));
+    if (same.has_error()) return Error(same.error()).in("data.eval_manifest");
+    if (parts.self.rank != 0) return {};
+    report_rows(data.manifest, evaluation.job(), parts.agent);
+    auto const file = clips_read_path(evaluation.job());
+    return file.empty() ? Result<void>() : remember_clips(data.manifest, file);
+}
+
 /// Its steps, and the end of a save in progress.
 Result<TrainOutcome> run_loop(TrainLoop::Parts const& of_loop, plan::StepSpan const& steps,
                               StageParts const& parts) {
@@ -169,6 +185,7 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
     OSORA_TRY(auto const source, make_step_source(data, staged, steps));
     OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks, source->host_bytes(),
                                                       opened.crashed(), LoadingSigns(parts.agent)));
+    if (evaluation != nullptr) OSORA_TRY_VOID(check_held_out(*evaluation, parts));
     OSORA_TRY(auto const tuner,
               PassTuner::open({staged, parts.ranks.all, parts.self.rank, parts.device, parts.agent,
                                std::filesystem::path(staged.run_dir) / "passes" /
