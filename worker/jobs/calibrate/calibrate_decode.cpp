@@ -20,7 +20,18 @@ struct Decoded {
     double megapixels = 0;
 };
 
-Result<Decoded> decode(Clip const& clip) {
+/// With the figures that its row lacks.
+Result<Clip> with_figures(Clip clip) {
+    if (clip.num_frames > 0 && clip.height > 0 && clip.width > 0) return clip;
+    OSORA_TRY(ClipFacts const facts, ClipDecoder().probe(clip.path));
+    if (clip.num_frames == 0) clip.num_frames = facts.num_frames;
+    if (clip.height == 0) clip.height = facts.height;
+    if (clip.width == 0) clip.width = facts.width;
+    return clip;
+}
+
+Result<Decoded> decode(Clip const& row) {
+    OSORA_TRY(Clip const clip, with_figures(row));
     int const frames = std::min(kFramesMax, clip.num_frames);
     FrameWindow const window{(clip.num_frames - frames) / 2, 1, frames};
     std::vector<std::uint8_t> pixels(static_cast<std::size_t>(frames) * kSide * kSide * 3);
@@ -36,14 +47,16 @@ Result<Decoded> decode(Clip const& clip) {
 
 Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest,
                                        plan::ColumnNames const& columns) {
-    OSORA_TRY(auto const list, read_manifest(manifest, {.columns = columns}));
+    // No other file of the list is opened: it may have millions.
+    OSORA_TRY(auto list, list_clips(manifest, columns));
+    std::erase_if(list, [](ListedClip const& each) { return !each.fault.empty(); });
     Decoded sum;
-    std::size_t const stride = (list.clips.size() + kClips - 1) / kClips;
+    std::size_t const stride = (list.size() + kClips - 1) / kClips;
     Error last{Errc::corrupt, "no clip decodes"};
-    for (std::size_t i = 0; i < list.clips.size(); i += stride) {
+    for (std::size_t i = 0; i < list.size(); i += stride) {
         Decoded best{std::numeric_limits<double>::infinity(), 0};
         for (int repeat = 0; repeat < 2; ++repeat) {
-            auto const decoded = decode(list.clips[i]);
+            auto const decoded = decode(list[i].clip);
             if (decoded.has_error()) last = decoded.error();
             if (decoded.has_value() && decoded->seconds < best.seconds) best = *decoded;
         }
