@@ -3,6 +3,7 @@
 
 #include "base/files/files.hpp"
 #include "base/host_list.hpp"
+#include "base/host_name.hpp"
 #include "base/process/capture.hpp"
 #include "daemon/journal/journaled_status.hpp"
 #include "plan/config/submitted_run.hpp"
@@ -147,8 +148,10 @@ bool is_preempted(NextJob const& next) {
 
 /// How many of `hosts` are not in `bad` (bad by node memory or by the run file).
 int count_usable(std::vector<std::string> const& hosts, std::vector<std::string> const& bad) {
-    return static_cast<int>(std::ranges::count_if(
-        hosts, [&](std::string const& host) { return std::ranges::count(bad, host) == 0; }));
+    return static_cast<int>(std::ranges::count_if(hosts, [&](std::string const& host) {
+        return std::ranges::none_of(
+            bad, [&](std::string const& each) { return is_same_host(each, host); });
+    }));
 }
 
 }  // namespace
