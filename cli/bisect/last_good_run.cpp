@@ -9,7 +9,11 @@ namespace osora::cli {
 
 Result<std::string> last_good_run(db::Store& store, db::analysis::RunHistory const& bad) {
     auto const& record = bad.summary.run;
-    OSORA_TRY(auto const runs, db::load_own_series(store, record.series));
+    OSORA_TRY(auto runs, db::load_own_series(store, record.series));
+    std::erase_if(runs, [&](auto const& each) {
+        auto const& run = each.summary.run;
+        return !run.ended_us && run.number != record.number;
+    });
     for (auto const& group : db::analysis::run_groups(runs)) {
         int const good = db::analysis::good_run_of(group, record.number);
         if (good > 0) return std::to_string(good);

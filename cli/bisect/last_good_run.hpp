@@ -9,8 +9,9 @@
 
 namespace osora::cli {
 
-/// The number of the last run before `bad` in its series that did the same work at the same size,
-/// as fast as such runs usually were (db::analysis::good_run_before). not_found: there is none.
+/// The number of the last run before `bad` in its series that has ended and did the same work at
+/// the same size, as fast as such runs usually were (db::analysis::good_run_before). not_found:
+/// there is none.
 [[nodiscard]] Result<std::string> last_good_run(db::Store& store,
                                                 db::analysis::RunHistory const& bad);
 
