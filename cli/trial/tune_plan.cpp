@@ -88,7 +88,12 @@ std::vector<std::string> sets_of(plan::TuneSettings const& settings) {
 
 std::string run_file_lines(plan::TuneSettings const& kept) {
     std::map<std::string, std::string> sections;
+    std::string rows;  // of tables that the run file has already
     for (auto const& [key, value] : kept) {
+        if (key.find('[') != std::string::npos) {
+            rows += fmt::format("# --set '{}={}'\n", key, value);
+            continue;
+        }
         auto const dot = key.rfind('.');
         std::string const section = key.substr(0, dot);
         sections[section] +=
@@ -96,7 +101,7 @@ std::string run_file_lines(plan::TuneSettings const& kept) {
     }
     std::string text;
     for (auto const& [section, lines] : sections) text += fmt::format("[{}]\n{}", section, lines);
-    return text;
+    return text + rows;
 }
 
 }  // namespace osora::cli

@@ -62,6 +62,9 @@ TEST(TunePlan, whatWasKeptBecomesLinesOfARunFile) {
               "[nccl]\nNCCL_MIN_CTAS = \"16\"\n"
               "[parallel]\ngrad_bucket_mib = 50\noverlap = false\n"
               "[worker.env]\nGLOO_SOCKET_IFNAME = \"eth1\"\n");
+    // [bucket[0]] is no TOML, and another [[bucket]] would be one more.
+    EXPECT_EQ(run_file_lines({{"bucket[0].micro_batch_size", "4"}, {"parallel.overlap", "false"}}),
+              "[parallel]\noverlap = false\n# --set 'bucket[0].micro_batch_size=4'\n");
 }
 
 // 32 samples in 3 s are more a second than 16 in 2 s.
