@@ -1,5 +1,7 @@
 #include "db/analysis/confirmation.hpp"
 
+#include "db/record/facts.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,9 +60,10 @@ std::optional<Repeat> judge_repeat(Detection const& detection, std::vector<Serie
     auto const& group = detection.group;
     if (detection.newest.value != GateState::suspect) return std::nullopt;
     auto const again = std::find_if(repeats.rbegin(), repeats.rend(), [&](SeriesRun const& run) {
-        // One that is too short for its stages says nothing about them.
+        // One that ended before a stage says nothing about it, although it has it in its plan.
+        int const stage = last_stage_step(run.work);
         return has_enough_steps(run.summary) && size_of(run.summary) == group.size &&
-               run.work == group.work;
+               run.work == group.work && (stage == 0 || run.summary.measured->next_step > stage);
     });
     if (again == repeats.rend()) return std::nullopt;
     Mix const mix = common_mix(group.mix, *again->summary.measured);

@@ -155,6 +155,12 @@ TEST(RepeatOfASuspect, WhatCannotBeComparedSaysNothing) {
     auto with_stage = all;
     for (auto& each : with_stage) each.work = {{"stage[0].at_step", "500"}};
     EXPECT_FALSE(judged(with_stage, repeat_of(7)).has_value()) << "it says nothing of the stage";
+    auto staged = repeat_of(7);
+    staged[0].work = with_stage[0].work;
+    staged[0].summary.measured->next_step = 40;
+    EXPECT_FALSE(judged(with_stage, staged).has_value()) << "it ended before the stage";
+    staged[0].summary.measured->next_step = 520;
+    EXPECT_TRUE(judged(with_stage, staged).has_value());
     EXPECT_FALSE(judged(all, {}).has_value());
     EXPECT_FALSE(judged(runs({7, 7.05, 6.98, 7.02, 7.01, 6.99, 7}), repeat_of(14)).has_value());
 }
