@@ -34,8 +34,9 @@ JobWarning warning_of(JobSignal const& signal, JobWarning before) {
         bool const near_end = !signal.end_s || left_s < kWarningMost_s + kLate_s;
         return near_end ? JobWarning::time_limit : JobWarning::preemption;
     }
-    if (!signal.end_s) return before;
-    if (left_s <= kEarly_s && left_s >= -kOverTime_s) return JobWarning::time_limit;
+    // An end that long ago was put off (scontrol update): the new one is not known.
+    if (!signal.end_s || left_s < -kOverTime_s) return before;
+    if (left_s <= kEarly_s) return JobWarning::time_limit;
     return before == JobWarning::preemption ? before : JobWarning::none;
 }
 

@@ -65,6 +65,10 @@ TEST(JobWarning, TheTimeLimitRemainsTheReasonWhenTheJobIsEnded) {
     EXPECT_EQ(ended(5'000, JobWarning::none), JobWarning::none);
     EXPECT_EQ(ended(5'000, JobWarning::time_limit, std::nullopt), JobWarning::time_limit);
     EXPECT_EQ(ended(5'000, JobWarning::none, std::nullopt), JobWarning::none);
+    // Its limit was raised by two hours while it ran.
+    EXPECT_EQ(warned(16'600), JobWarning::time_limit);
+    EXPECT_EQ(ended(17'200, JobWarning::time_limit), JobWarning::time_limit);
+    EXPECT_EQ(ended(17'200, JobWarning::none), JobWarning::none);
 }
 
 TEST(Escalation, AUsersStopIsFinalWhateverSlurmWarnsOf) {
