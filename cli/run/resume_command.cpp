@@ -18,7 +18,8 @@
 namespace osora::cli {
 namespace {
 
-/// Why no other job may be submitted for the run; "": none of its jobs waits or runs.
+/// Why no other job may be submitted for the run; "": none of its jobs waits or runs, as far as
+/// Slurm and the journal say.
 std::string job_in_the_way(Context const& context, KnownRun const& run) {
     JobStatusQuery look(context, run.folder.paths.state().dir);
     auto const job = look.of(run.folder);
@@ -26,6 +27,13 @@ std::string job_in_the_way(Context const& context, KnownRun const& run) {
         return fmt::format(
             "run {0} waits in the queue as job {1}, which continues it; osora watch {0} follows "
             "it, osora cancel {0} takes it out",
+            run.folder.number, job.job.job_id);
+    }
+    bool const may_come = run.view.records == 0 || seems_alive(run);
+    if (job.place == JobPlace::unknown && job.job.job_id > 0 && may_come) {
+        return fmt::format(
+            "run {0}: job {1} was submitted, and Slurm does not report its state; osora watch {0} "
+            "asks again",
             run.folder.number, job.job.job_id);
     }
     // The queue may be a moment behind a run that has ended; a job may be completing for minutes.
