@@ -309,9 +309,12 @@ Result<void> TrainLoop::finish_final(int next_step) {
 Result<void> TrainLoop::end_run(int steps) {
     enter(protocol::Phase::finishing);
     if (writes()) start_checkpoint(steps, protocol::Phase::finishing);
-    OSORA_TRY_VOID(evaluate_if_due(steps));
+    auto const evaluated = evaluate_if_due(steps);
+    // A peer that is gone may never write its part.
+    if (evaluated.has_error() && evaluated.error().code == Errc::unreachable) return evaluated;
     enter(protocol::Phase::finishing);
-    return finish_final(steps);
+    auto const saved = finish_final(steps);
+    return evaluated.has_error() ? evaluated : saved;
 }
 
 Result<TrainOutcome> TrainLoop::run(plan::StepSpan span) {
