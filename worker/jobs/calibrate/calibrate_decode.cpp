@@ -3,6 +3,8 @@
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/manifest.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <limits>
@@ -43,13 +45,22 @@ Result<Decoded> decode(Clip const& row) {
     return Decoded{took.count(), picture * static_cast<double>(decoder.counts().frames_decoded)};
 }
 
+Error nothing_usable(std::vector<ListedClip> const& rows) {
+    ListedClip const& first = rows.front();
+    return {Errc::invalid_input,
+            fmt::format("none of its {} rows can be used; the first, line {} ({}): {}", rows.size(),
+                        first.clip.line, first.clip.path, first.fault)};
+}
+
 }  // namespace
 
 Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest,
                                        plan::ColumnNames const& columns) {
     // No other file of the list is opened: it may have millions.
     OSORA_TRY(auto list, list_clips(manifest, columns));
-    std::erase_if(list, [](ListedClip const& each) { return !each.fault.empty(); });
+    auto const unusable = [](ListedClip const& each) { return !each.fault.empty(); };
+    if (std::ranges::all_of(list, unusable)) return nothing_usable(list).in(manifest.string());
+    std::erase_if(list, unusable);
     Decoded sum;
     std::size_t const stride = (list.size() + kClips - 1) / kClips;
     Error last{Errc::corrupt, "no clip decodes"};
@@ -57,7 +68,7 @@ Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest,
         Decoded best{std::numeric_limits<double>::infinity(), 0};
         for (int repeat = 0; repeat < 2; ++repeat) {
             auto const decoded = decode(list[i].clip);
-            if (decoded.has_error()) last = decoded.error();
+            if (decoded.has_error()) last = Error(decoded.error()).in(list[i].clip.path);
             if (decoded.has_value() && decoded->seconds < best.seconds) best = *decoded;
         }
         if (best.megapixels <= 0) continue;

@@ -126,8 +126,9 @@ Result<std::vector<at::Tensor>> pair_buffers(GpuTimer const& timer, Group const&
     });
     OSORA_TRY(bool const lacks, on_any_rank(group, lacked.has_value()));
     if (!lacks) return buffers;
-    return Error{Errc::io, "calibrate: all_reduce: " +
-                               in_brief(lacked.value_or("the other GPU ran out of memory"))};
+    return Error{
+        Errc::out_of_memory,
+        "calibrate: all_reduce: " + in_brief(lacked.value_or("the other GPU ran out of memory"))};
 }
 
 /// Times of two all_reduces over two ranks, threads of this process: NCCL on GPUs, else Gloo.

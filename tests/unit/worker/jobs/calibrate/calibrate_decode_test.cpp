@@ -34,8 +34,22 @@ TEST(CalibrateDecode, OpensOnlyTheClipsThatItDecodes) {
     ::close(fd);
     ASSERT_TRUE(rate.has_value()) << rate.error().message;
     EXPECT_GT(*rate, 0);
-    write_all(folder.file("list.csv"), "path\nnone.mp4\n");
-    EXPECT_TRUE(decode_ms_per_megapixel(folder.file("list.csv")).has_error());
+}
+
+TEST(CalibrateDecode, NamesTheRowOrTheClip) {
+    silence_ffmpeg();
+    TempFolder const folder;
+    std::string const list = folder.file("list.csv");
+    auto const said = [&](std::string const& rows) {
+        write_all(list, "path,num_frames\n" + rows);
+        auto const rate = decode_ms_per_megapixel(list);
+        return rate.has_error() ? rate.error().message : std::string();
+    };
+    EXPECT_EQ(said("").find(list + ": it lists no clip"), 0u);
+    EXPECT_EQ(said("none.mp4,\n").find(list + ": " + folder.file("none.mp4") + ": "), 0u);
+    EXPECT_EQ(said("a.mp4,x\nb.mp4,y\n")
+                  .find(list + ": none of its 2 rows can be used; the first, line 2 ("),
+              0u);
 }
 
 }  // namespace
