@@ -116,8 +116,9 @@ Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint,
     double const before = checkpoint.state.lora_alpha;  // 0: an older one, which does not say it
     if (parameters().has_adapters() && before > 0 && before != alpha) {
         return Error{Errc::invalid_input,
-                     fmt::format("optim.lora_alpha is {}, this run has {}: its adapters would "
-                                 "count {:.4g} times as much as they were trained to",
+                     fmt::format("optim.lora_alpha is {0}, this run has {1}: its adapters would "
+                                 "count {2:.4g} times as much as they were trained to; set "
+                                 "optim.lora_alpha = {0}, or submit a run that starts over",
                                  before, alpha, alpha / before)};
     }
     auto const live = held_parts();

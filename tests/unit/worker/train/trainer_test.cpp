@@ -289,6 +289,7 @@ TEST_F(TrainerTest, RefusesAdaptersOfAnotherScale) {
     EXPECT_EQ(refused.error().code, Errc::invalid_input);
     EXPECT_EQ(refused.error().message.rfind("optim.lora_alpha is 8, this run has 2: ", 0), 0u)
         << refused.error().message;
+    EXPECT_NE(refused.error().message.find("set optim.lora_alpha = 8"), std::string::npos);
     fs::remove_all(folder);
 }
 
