@@ -227,7 +227,9 @@ Result<Trainer::Passed> Trainer::passes(StepInput const& input, StepLaps& laps) 
                 return;
             }
             at::Tensor const loss = losses.extract(key).mapped();
-            ranks_->begin({.scale = 1.0 / static_cast<double>(input.global_samples), .last = last});
+            ranks_->begin({.scale = 1.0 / static_cast<double>(input.global_samples),
+                           .last = last,
+                           .accumulates = count > 1});
             began = true;
             auto const samples = static_cast<double>(end - begin);
             (loss * (samples * output.loss_scale)).backward();

@@ -40,6 +40,9 @@ struct BackwardPass {
     /// sum over samples, scale = 1 / samples of all ranks.
     double scale = 1;
     bool last = true;  // of the step
+    /// Several passes of the step add to the same gradients: where these add up on this rank, they
+    /// do so in fp32, whatever the type of the parameters.
+    bool accumulates = false;
 };
 
 struct DataParallelOptions {
@@ -70,6 +73,7 @@ public:
     [[nodiscard]] virtual bool is_sharded() const = 0;
 
     virtual void begin_step() = 0;
+    /// Throws where memory is short, with nothing begun.
     virtual void begin(BackwardPass const& pass) = 0;
     /// After the pass: after the last one the gradients of all pieces are ready. unreachable if a
     /// peer failed or the group's timeout passed; the group is unusable after that.

@@ -3,6 +3,7 @@
 #include "base/check.hpp"
 #include "worker/memory/out_of_memory.hpp"
 #include "worker/parallel/sharding/gradient_norm.hpp"
+#include "worker/parallel/sharding/gradient_sums.hpp"
 #include "worker/parallel/step_collectives.hpp"
 
 #include <ATen/ops/_foreach_mul.h>
@@ -226,6 +227,8 @@ void GradReducer::begin_step() {
 
 void GradReducer::begin(BackwardPass const& pass) {
     OSORA_CHECK(!impl_->active, "finish() ends what begin() started");
+    if (pass.accumulates)
+        for (at::Tensor const& parameter : impl_->parameters) sum_in_fp32(parameter);
     if (!pass.last) return;
     impl_->scale_tensor = at::scalar_tensor(pass.scale, at::kDouble);  // may fail: nothing began
     impl_->active = true;

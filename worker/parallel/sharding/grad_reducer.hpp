@@ -20,6 +20,7 @@ public:
     /// Passes before the last one only accumulate.
     void begin(BackwardPass const& pass) override;
     /// After the last pass each parameter's grad is a view of its bucket; 0 if no pass reached it.
+    /// With one rank it is what autograd left: a sum in fp32 where passes accumulate.
     [[nodiscard]] Result<void> finish() override;
     [[nodiscard]] Result<void> abandon() override;
     [[nodiscard]] at::Tensor norm() override;

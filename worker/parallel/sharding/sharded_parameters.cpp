@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "worker/memory/out_of_memory.hpp"
 #include "worker/parallel/sharding/gradient_norm.hpp"
+#include "worker/parallel/sharding/gradient_sums.hpp"
 #include "worker/parallel/with_peers.hpp"
 
 #include <ATen/ops/mul.h>
@@ -34,8 +35,11 @@ void ShardedParameters::begin_step() {
 
 void ShardedParameters::begin(BackwardPass const& pass) {
     OSORA_CHECK(!active_, "finish() ends what begin() started");
-    // In stage 1 earlier passes accumulate in autograd's own gradients.
+    // In stage 1 earlier passes accumulate in autograd's own gradients; else each is reduced, and
+    // added to this rank's part in fp32.
     bool const reduces = pass.last || options_.zero_stage > 1;
+    if (pass.accumulates && options_.zero_stage == 1)
+        for (Slot const& slot : slots_) sum_in_fp32(slot.parameter);
     if (reduces) scale_ = at::scalar_tensor(pass.scale, at::kDouble);  // may fail: nothing began
     active_ = reduces;
     last_pass_ = pass.last;
