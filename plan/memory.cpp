@@ -189,9 +189,10 @@ RankMemory memory_of(MemoryQuery const& query, OfStage const& of,
     RankMemory memory;
     memory.process_bytes = query.gpu ? constants.gpu_context_bytes : constants.cpu_process_bytes;
     memory.parameter_bytes = bytes * (model.all() - trained.all()) + shards.part(3, bytes, trained);
+    // Sums of several passes are in fp32 (worker/parallel/sharding/gradient_sums).
     memory.gradient_bytes = query.zero_stage >= 2 && query.ranks() > 1
                                 ? shards.part(2, kFloat, trained)
-                                : bytes * trained.all();
+                                : (query.accumulates ? kFloat : bytes) * trained.all();
     memory.gradients_last = !query.accumulates && query.zero_stage < 2 && query.pp_size == 1;
     memory.master_bytes = low ? shards.part(1, kFloat, trained) : 0;
     memory.optimizer_bytes = shards.part(1, 2 * kFloat, trained);

@@ -1,7 +1,8 @@
 // Peak memory of a rank and of a node, as a sum of terms that can be checked by hand. Pure.
-// Parameters and gradients in the run's precision, fp32 masters where that is not fp32, AdamW's two
-// moments and the moving average in fp32, of which data parallel ranks hold all or (ZeRO) a part;
-// activations of one micro-batch; batches of the loader on the host (docs/rfc/019, 023).
+// Parameters and gradients in the run's precision (sums of several micro-batches' in fp32), fp32
+// masters where that is not fp32, AdamW's two moments and the moving average in fp32, of which data
+// parallel ranks hold all or (ZeRO) a part; activations of one micro-batch; batches of the loader
+// on the host (docs/rfc/019, 023).
 #pragma once
 
 #include "plan/activation_choice.hpp"
@@ -53,7 +54,7 @@ struct MemoryQuery {
     int lora_rank = 0;  // > 0: only adapters are trained
     int zero_stage = 0;
     int shard_size = 0;  // ranks that share what ZeRO divides; 0: all
-    /// Several micro-batches a step, which keep their gradients while the next one runs.
+    /// Several micro-batches a step, whose gradients add up in fp32 while the next one runs.
     bool accumulates = true;
     int grad_bucket_mib = 25;
     std::vector<std::string> freeze = {};  // optim.freeze: prefixes of frozen weights

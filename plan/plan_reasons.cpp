@@ -91,6 +91,19 @@ std::string activation_reason(PlanContext const& context) {
                                                      : "without, not one sample fits a rank");
 }
 
+/// Empty unless some bucket's passes add up in more than the type of the weights.
+std::string sums_reason(ChosenParts const& parts) {
+    PlanContext const& context = parts.context;
+    bool const whole = context.ranks == 1 || context.zero_stage < 2;
+    if (context.precision == "fp32" || !whole) return "";
+    std::int64_t most = 0;
+    for (BucketChoice const& each : parts.best.buckets)
+        if (each.grad_accum_steps > 1) most = std::max(most, each.memory.gradient_bytes);
+    if (most == 0) return "";
+    return fmt::format("gradients of a step's passes add up in fp32: {} a rank",
+                       format_bytes(most));
+}
+
 /// Empty if no frozen block is offloaded.
 std::string offload_reason(ChosenParts const& parts) {
     PlanContext const& context = parts.context;
@@ -249,7 +262,7 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
          {sp_reason, schedule_reason, precision_reason, activation_reason, reduce_reason}) {
         if (auto reason = reason_of(context); !reason.empty()) reasons.push_back(std::move(reason));
     }
-    for (auto const& reason_of : {offload_reason, host_store_reason}) {
+    for (auto const& reason_of : {sums_reason, offload_reason, host_store_reason}) {
         if (auto reason = reason_of(parts); !reason.empty()) reasons.push_back(std::move(reason));
     }
     if (context.network && context.network_source.empty()) {

@@ -29,12 +29,15 @@ double arch_bytes(EvaluateRow const& row) {
          .precision = layout.precision == "fp32" ? "fp32" : "bf16",
          .lora_rank = layout.lora_rank,
          .zero_stage = layout.zero_stage,
+         .accumulates = layout.grad_accum_steps > 1,
          .activations = {.recompute = layout.recompute, .store = layout.activation_store}});
     auto const in_flight = static_cast<double>(std::min(layout.pp_size, layout.grad_accum_steps)) /
                            static_cast<double>(layout.pp_size);
     double const batch = in_flight * static_cast<double>(memory.activation_bytes) +
                          static_cast<double>(memory.input_bytes);
-    return static_cast<double>(memory.static_bytes() - memory.process_bytes) +
+    // Gradients count beside the activations even if a step has one pass.
+    std::int64_t const gradients = memory.gradients_last ? memory.gradient_bytes : 0;
+    return static_cast<double>(memory.static_bytes() - memory.process_bytes + gradients) +
            std::max(batch, static_cast<double>(memory.update_bytes)) +
            (arch.encoders ? kEncoderBytes : 0);
 }

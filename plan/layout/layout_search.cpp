@@ -222,8 +222,10 @@ Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t 
             .grad_accum_steps = static_cast<int>(local_samples / micro),
             .time = {},
             .memory = micro_batch_memory(context, bucket, micro, micro < local_samples)};
-        if (limit_bytes && choice.memory.tensor_bytes() > *limit_bytes) break;
-        if (!fits_host(context, choice.memory)) break;
+        // One pass for all samples keeps no sums between passes: it may fit where smaller ones do
+        // not.
+        if (limit_bytes && choice.memory.tensor_bytes() > *limit_bytes) continue;
+        if (!fits_host(context, choice.memory)) continue;
         query.micro_batch_size = choice.micro_batch_size;
         query.grad_accum_steps = choice.grad_accum_steps;
         choice.time = step_time(query, context.calibration);

@@ -92,6 +92,7 @@ TEST(Memory, StatesOfXlInBf16) {
     query.shape = model_shape("stdit3-xl/2").value();
     query.precision = "bf16";
     query.dp_size = 8;
+    query.accumulates = false;
     RankMemory const one = rank_memory(query);
     EXPECT_EQ(one.parameter_bytes, 2'415'287'944);
     EXPECT_EQ(one.gradient_bytes, 2'415'287'944);
@@ -106,6 +107,40 @@ TEST(Memory, StatesOfXlInBf16) {
               0.55 * static_cast<double>(rank_memory(query).activation_bytes));
     EXPECT_GT(one.activation_bytes,
               0.49 * static_cast<double>(rank_memory(query).activation_bytes));
+}
+
+// Megatron-LM's main gradients (accumulate_allreduce_grads_in_fp32): 4 bytes a trained number on
+// each rank that keeps whole gradients between passes. From stage 2 on a rank keeps fp32 anyway.
+TEST(Memory, PassesAddUpInFp32) {
+    MemoryQuery query = tiny(1);
+    query.shape = model_shape("stdit3-xl/2").value();
+    std::int64_t const all = 1'207'643'972;
+    auto const more = [&query] {
+        query.accumulates = true;
+        std::int64_t const several = rank_memory(query).gradient_bytes;
+        query.accumulates = false;
+        return several - rank_memory(query).gradient_bytes;
+    };
+    for (char const* precision : {"fp32", "bf16", "fp16"}) {
+        query.precision = precision;
+        std::int64_t const two = precision == std::string("fp32") ? 0 : 2;
+        for (int const stage : {0, 1, 2, 3}) {
+            query.zero_stage = stage;
+            query.dp_size = 8;
+            EXPECT_EQ(more(), stage < 2 ? two * all : 0) << precision << " " << stage;
+            query.dp_size = 1;
+            EXPECT_EQ(more(), two * all) << precision << " " << stage;
+        }
+        query.lora_rank = 16;  // adapters alone
+        EXPECT_EQ(more(), two * 56 * 16 * 23 * 1152) << precision;
+        query.lora_rank = 0;
+    }
+    // Between passes they take memory beside the activations.
+    query.precision = "bf16";
+    query.zero_stage = 0;
+    RankMemory const one = rank_memory(query);
+    query.accumulates = true;
+    EXPECT_EQ(rank_memory(query).static_bytes() - one.static_bytes(), 4 * all);
 }
 
 // Adapters of rank 16 on the 28 pairs of blocks: 16 (13 C + 2 (C + 4 C)) = 16 x 23 x 1152 a block.
@@ -136,7 +171,7 @@ TEST(Memory, RanksShareByStage) {
         EXPECT_EQ(shared.master_bytes, eighth(4 * all)) << stage;
         EXPECT_EQ(shared.optimizer_bytes, eighth(8 * all)) << stage;
         EXPECT_EQ(shared.ema_bytes, eighth(4 * all)) << stage;
-        EXPECT_EQ(shared.gradient_bytes, stage == 1 ? 2 * all : eighth(4 * all)) << stage;
+        EXPECT_EQ(shared.gradient_bytes, stage == 1 ? 4 * all : eighth(4 * all)) << stage;
         EXPECT_EQ(shared.parameter_bytes, stage == 3 ? eighth(2 * all) : 2 * all) << stage;
         EXPECT_EQ(shared.checkpoint_bytes(),
                   eighth(2 * all) + 2 * eighth(4 * all) + eighth(8 * all));

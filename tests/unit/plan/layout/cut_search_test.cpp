@@ -124,10 +124,10 @@ TEST(CutSearch, RanksShareSamplesWhereTheBatchHasTooFew) {
 
 // What is named makes it fit, and memory a little less than what is named does not.
 TEST(Remedies, AreTrue) {
-    PlanRequest r = on_gpus(1, 20, {{"360p", 102, 1.0, {}}});
+    PlanRequest r = on_gpus(1, 18, {{"360p", 102, 1.0, {}}});
     r.config.memory.recompute.value = "none";
     r.config.parallel.sp_size = 2;
-    r.config.parallel.zero_stage = 1;
+    r.config.parallel.zero_stage = 2;
     r.config.batch.global_batch_size = 8;
     auto const refused = make_plan(r);
     ASSERT_TRUE(refused.has_error());

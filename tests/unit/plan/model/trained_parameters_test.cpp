@@ -116,6 +116,7 @@ TEST(TrainedParameters, FrozenOnesHaveNoGradientAndNoMoments) {
     MemoryQuery query{.shape = model_shape("stdit3-xl/2").value(), .bucket = {256, 256, 17}};
     query.freeze = {"spatial_blocks."};
     query.precision = "bf16";
+    query.accumulates = false;
     std::int64_t const rest = 1'207'643'972 - listed("stdit3_xl2.tsv", "spatial_blocks.");
     RankMemory const memory = rank_memory(query);
     EXPECT_EQ(memory.parameter_bytes, 2 * 1'207'643'972LL);
