@@ -98,6 +98,9 @@ double PassTuning::expected_bytes(PassSetting const& setting) const {
 
 bool PassTuning::fits(PassSetting const& setting) {
     if (setting.recomputed_blocks < current_.recomputed_blocks) return true;  // found out by trying
+    bool const from_one_pass = setting.micro_batch_size < current_.micro_batch_size &&
+                               current_.micro_batch_size >= limits_.samples;
+    if (from_one_pass && limits_.keeps_sums && !limits_.can_go_back) return false;
     if (setting.micro_batch_size <= current_.micro_batch_size) return true;
     double const expected = expected_bytes(setting);
     auto const most = static_cast<double>(limits_.memory_bytes);

@@ -27,6 +27,9 @@ struct PassLimits {
     /// A pass that does not fit is run again with the setting before; false: it ends the run, so
     /// nothing is tried whose memory does not follow from what was measured.
     bool can_go_back = true;
+    /// Several passes keep the sums of their gradients apart (in fp32), one pass does not: how much
+    /// that is follows from no figure of the latter.
+    bool keeps_sums = false;
 };
 
 /// Of the steps of a comparison. Ranks agree on the largest values of any of them.

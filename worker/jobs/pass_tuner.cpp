@@ -83,7 +83,8 @@ PassTuner::Bucket PassTuner::bucket_of(TrainData const& data, std::size_t index)
         // Virtual stages need as many passes as the plan has.
         .tunes_micro_batch = written.micro_batch_size.is_auto() && layout.virtual_stages == 1,
         .tunes_recompute = job.config.memory.recompute.is_auto(),
-        .can_go_back = can_go_back(job, parts_.device)};
+        .can_go_back = can_go_back(job, parts_.device),
+        .keeps_sums = layout.precision != "fp32" && (layout.zero_stage < 2 || layout.ranks() == 1)};
     return {plan::PassTuning(setting, limits), setting, limits.samples};
 }
 

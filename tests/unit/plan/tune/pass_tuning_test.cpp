@@ -141,6 +141,19 @@ TEST(PassTuning, GoesBackWhereLargerPassesAreSlower) {
     EXPECT_EQ(found.changes.front().from, found.changes.front().to);
 }
 
+// A second pass keeps the sum of gradients of the first, whose size was not measured.
+TEST(PassTuning, OnePassStaysWhereAShortageWouldEndTheRun) {
+    PassNetwork const network{.launch_s = 1e-4, .cache_s = 1e-3, .kept = 1e6};
+    PassLimits limits{.samples = 16, .memory_bytes = 80'000'000'000};
+    limits.can_go_back = false;
+    EXPECT_EQ(search_passes(network, {16, 0}, limits).setting, (PassSetting{1, 0}));
+    limits.keeps_sums = true;
+    EXPECT_EQ(search_passes(network, {16, 0}, limits).setting, (PassSetting{16, 0}));
+    EXPECT_EQ(search_passes(network, {8, 0}, limits).setting, (PassSetting{1, 0}));
+    limits.can_go_back = true;
+    EXPECT_EQ(search_passes(network, {16, 0}, limits).setting, (PassSetting{1, 0}));
+}
+
 TEST(PassTuning, RecomputesLessInSmallerPassesIfThoseFit) {
     // Of 8 blocks kept, two samples fit: 1e9 + 2 * 3.2e9; four with all recomputed were planned.
     PassNetwork const network{.launch_s = 1e-4};
