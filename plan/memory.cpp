@@ -59,9 +59,9 @@ struct Shards {
         std::int64_t const travelling = query.reduce_dtype.empty()     ? bytes
                                         : query.reduce_dtype == "fp32" ? 4
                                                                        : 2;
-        // If gradients travel in another type, adds a copy in that type.
+        // Adds what gradients become that travel in less than the weights' type.
         if (query.zero_stage == 0)
-            return (travelling + (travelling == bytes ? 0 : bytes)) * trained.all();
+            return (travelling + (travelling < bytes ? bytes : 0)) * trained.all();
         if (query.zero_stage == 1) return travelling * trained.all() + part(1, 4, trained);
         auto const& shape = query.shape;
         std::int64_t const shared = parameters_of_blocks(shape, {}).shared / shape.blocks();

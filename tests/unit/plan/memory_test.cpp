@@ -97,6 +97,9 @@ TEST(Memory, StatesOfXlInBf16) {
     EXPECT_EQ(one.parameter_bytes, 2'415'287'944);
     EXPECT_EQ(one.gradient_bytes, 2'415'287'944);
     EXPECT_EQ(one.communication_bytes, 2'415'287'944);
+    query.reduce_dtype = "fp32";  // nothing becomes bf16 again
+    EXPECT_EQ(rank_memory(query).communication_bytes, 4'830'575'888);
+    query.reduce_dtype = "";
     EXPECT_EQ(one.master_bytes, 4'830'575'888);
     EXPECT_EQ(one.optimizer_bytes, 9'661'151'776);
     EXPECT_EQ(one.ema_bytes, 4'830'575'888);

@@ -29,7 +29,7 @@ namespace osora::worker {
 struct GradReducer::Impl {
     struct Slot {
         at::Tensor travelling;  // of the buckets, shaped as the parameter
-        at::Tensor gradient;    // the same, or as much in the type of the parameter
+        at::Tensor gradient;    // the same, or in the type of the parameter: it holds more
         std::size_t first_bucket = 0, last_bucket = 0;
         bool ready = false;
     };
@@ -60,7 +60,7 @@ struct GradReducer::Impl {
     std::vector<Slot> slots;  // one for each parameter; empty without collectives
     std::vector<Bucket> buckets;
     std::vector<at::Tensor> pieces;   // what travels, cut into buckets
-    std::vector<at::Tensor> results;  // the same in the type of the parameters; empty: it is theirs
+    std::vector<at::Tensor> results;  // the same in the type of the parameters; empty: it stays
     bool active = false;              // between begin and finish
     bool abandoned = false;           // a pass of this step
     double scale = 1;
@@ -95,12 +95,13 @@ void GradReducer::Impl::lay_out(DataParallelOptions const& options) {
     auto const own = parameters.front().options().requires_grad(false);
     auto const type = options.reduce_type.value_or(parameters.front().scalar_type());
     at::Tensor const flat = at::empty({layout.items()}, own.dtype(type));
-    bool const same = type == parameters.front().scalar_type();
-    at::Tensor const result = same ? flat : at::empty({layout.items()}, own);
+    // The norm and the optimizer read sums in fp32 as they are.
+    bool const stays = type == parameters.front().scalar_type() || type == at::kFloat;
+    at::Tensor const result = stays ? flat : at::empty({layout.items()}, own);
     std::int64_t at = 0;
     for (std::int64_t const count : layout.bucket_items) {
         pieces.push_back(flat.narrow(0, at, count));
-        if (!same) results.push_back(result.narrow(0, at, count));
+        if (!stays) results.push_back(result.narrow(0, at, count));
         at += count;
     }
     buckets.resize(pieces.size());

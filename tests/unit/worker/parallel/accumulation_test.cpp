@@ -135,8 +135,8 @@ TEST(Accumulation, RanksRoundOnceWhereGradientsTravelInBf16) {
 }
 
 // Nothing is rounded where they travel in fp32.
-TEST(Accumulation, ShardsAddExactlyWhatTravelsInFp32) {
-    for (int const stage : {1, 2, 3}) {
+TEST(Accumulation, RanksAddExactlyWhatTravelsInFp32) {
+    for (int const stage : {0, 1, 2, 3}) {
         at::Tensor const got = gradient_after(
             {.options = {.zero_stage = stage, .reduce_type = at::kFloat}, .ranks = 2},
             small_parts(at::kBFloat16));
