@@ -257,7 +257,7 @@ private:
     }
 
     /// A file system that is away takes all clips with it: without an error a caller that goes on
-    /// without them would lose them, each with a reason of its own.
+    /// without them would lose them, each with another reason.
     Result<void> check_readable(FilledSample const& sample) {
         bool const lost = sample.sample.missing && sample.bad.back().unreadable;
         unreadable_in_a_row_ = lost ? unreadable_in_a_row_ + 1 : 0;
