@@ -78,6 +78,8 @@ TEST_F(Seeing, StatusShowsTheNodesAndWhatHasEnded) {
 TEST_F(Seeing, LogsBeginWithTheRankThatFailedFirst) {
     write_program(
         "echo \"rank $RANK begins\"; echo alike\n"
+        "[ $RANK = 0 ] && touch \"$OSORA_RUN_DIR/begun\"\n"
+        "while [ ! -e \"$OSORA_RUN_DIR/begun\" ]; do sleep 0.02; done\n"
         "[ $RANK = 1 ] && { echo 'ValueError: 3 is not 4' >&2; exit 3; }\n"
         "exec sleep 1000");
     auto const ended = osora({"submit", "run.toml"});
