@@ -291,7 +291,7 @@ std::vector<std::string> plan_reasons(ChosenParts const& parts,
     if (context.measured) reasons.push_back(correction_reason(parts));
     if (!context.past_errors.empty()) {
         reasons.push_back(fmt::format(
-            "the stated error is by the difference of {} of this kind of machine from the plan",
+            "the stated error is that of {} on this kind of machine",
             counted(static_cast<std::int64_t>(context.past_errors.size()), "earlier run")));
     }
     return reasons;
