@@ -2,50 +2,15 @@
 // Every length comes from the file and is checked.
 #include "worker/data/frames/h264_ratio.hpp"
 
+#include "worker/data/frames/nal_bits.hpp"
+
 #include <algorithm>
 #include <array>
-#include <vector>
 
 namespace osora::worker {
 namespace {
 
-/// Returns zeros past the end.
-class Bits {
-public:
-    explicit Bits(std::span<std::uint8_t const> nal) {
-        int zeros = 0;
-        for (std::uint8_t const byte : nal) {
-            bool const inserted = zeros >= 2 && byte == 3;  // emulation_prevention_three_byte
-            zeros = byte == 0 ? zeros + 1 : 0;
-            if (!inserted) bytes_.push_back(byte);
-        }
-    }
-    [[nodiscard]] bool ended() const { return at_ > 8 * bytes_.size(); }
-    unsigned bits(int count) {
-        unsigned value = 0;
-        for (; count > 0; --count, ++at_) {
-            unsigned const byte = at_ / 8 < bytes_.size() ? bytes_[at_ / 8] : 0u;
-            value = value << 1 | (byte >> (7 - at_ % 8) & 1);
-        }
-        return value;
-    }
-    bool flag() { return bits(1) != 0; }
-    unsigned ue() {
-        int zeros = 0;
-        while (zeros < 31 && !ended() && !flag()) ++zeros;
-        return (1u << zeros) - 1 + bits(zeros);
-    }
-    int se() {
-        auto const code = static_cast<int>(ue());
-        return (code & 1) != 0 ? code / 2 + 1 : -(code / 2);
-    }
-
-private:
-    std::vector<std::uint8_t> bytes_;
-    std::size_t at_ = 0;
-};
-
-void skip_scaling_list(Bits& sps, int size) {
+void skip_scaling_list(NalBits& sps, int size) {
     int last = 8, next = 8;
     for (int i = 0; i < size && !sps.ended(); ++i) {
         if (next != 0) next = (last + sps.se() % 256 + 256) % 256;
@@ -53,7 +18,7 @@ void skip_scaling_list(Bits& sps, int size) {
     }
 }
 
-void skip_chroma(Bits& sps) {
+void skip_chroma(NalBits& sps) {
     unsigned const format = sps.ue();
     if (format == 3) sps.flag();
     sps.ue();
@@ -64,7 +29,7 @@ void skip_chroma(Bits& sps) {
         if (sps.flag()) skip_scaling_list(sps, i < 6 ? 16 : 64);
 }
 
-void skip_picture_order(Bits& sps) {
+void skip_picture_order(NalBits& sps) {
     unsigned const type = sps.ue();
     if (type == 0) sps.ue();
     if (type != 1) return;
@@ -74,7 +39,7 @@ void skip_picture_order(Bits& sps) {
     for (unsigned left = sps.ue(); left > 0 && !sps.ended(); --left) sps.se();
 }
 
-void skip_frame_size(Bits& sps) {
+void skip_frame_size(NalBits& sps) {
     sps.ue();    // max_num_ref_frames
     sps.flag();  // gaps_in_frame_num_value_allowed_flag
     sps.ue();
@@ -86,7 +51,7 @@ void skip_frame_size(Bits& sps) {
 }
 
 /// Table E-1.
-std::optional<PixelRatio> ratio_of(Bits& sps) {
+std::optional<PixelRatio> ratio_of(NalBits& sps) {
     constexpr std::array<PixelRatio, 17> kRatios{{{0, 0},
                                                   {1, 1},
                                                   {12, 11},
@@ -127,7 +92,7 @@ std::optional<PixelRatio> h264_pixel_ratio(std::span<std::uint8_t const> extrada
     if (extradata.size() < 12 || extradata[0] != 1 || (extradata[5] & 31) == 0) return std::nullopt;
     std::size_t const size = static_cast<std::size_t>(extradata[6]) << 8 | extradata[7];
     if (size < 4 || 8 + size > extradata.size()) return std::nullopt;
-    Bits sps(extradata.subspan(9, size - 1));
+    NalBits sps(extradata.subspan(9, size - 1));
     unsigned const profile = sps.bits(8);
     sps.bits(16);
     sps.ue();
