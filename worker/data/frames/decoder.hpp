@@ -54,7 +54,8 @@ struct DecodeLimits {
 
 /// Cost of decoding a window; for tests and benchmarks.
 struct DecodeCounts {
-    std::int64_t packets_sent = 0;
+    std::int64_t packets_read = 0;  // from where decoding starts
+    std::int64_t packets_sent = 0;  // to FFmpeg's decoder
     std::int64_t frames_decoded = 0;
 };
 

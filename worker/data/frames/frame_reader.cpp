@@ -13,8 +13,9 @@
 namespace osora::worker {
 namespace {
 
-/// Whether "nothing refers to it" can be trusted. HEVC's flag speaks of the picture's own temporal
-/// layer only, so there it takes a stream of one layer (hvcC, numTemporalLayers).
+/// Whether "nothing refers to it" can be trusted, where the plan does not say what is needed.
+/// HEVC's flag speaks of the picture's own temporal layer only, so there it takes a stream of one
+/// layer (hvcC, numTemporalLayers).
 bool can_skip_unreferenced(AVCodecParameters const& codec) {
     switch (codec.codec_id) {
         case AV_CODEC_ID_H264:
@@ -56,13 +57,17 @@ public:
     }
 
     Result<void> send(AVPacket const* packet, DecodeCounts& counts) {
+        if (packet != nullptr) ++counts.packets_read;
         if (packet != nullptr && !plan_.by_count) {
+            std::size_t const number = next_packet_++;
+            bool const skipped = number < plan_.needed.size() && !plan_.needed[number];
             // Shown before the keyframe: not wanted, and may lack what it refers to.
-            if (packet->pts < plan_.key_pts) return {};
+            if (skipped || packet->pts < plan_.key_pts) return {};
             bool const wanted = std::ranges::binary_search(plan_.wanted, packet->pts) &&
                                 !is_never_shown(codec_->codec_id, packet_bytes(*packet));
             if (wanted) ++sent_wanted_;
-            codec_->skip_frame = skipping_ && !wanted ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
+            bool const skips = skipping_ && plan_.needed.empty() && !wanted;
+            codec_->skip_frame = skips ? AVDISCARD_NONREF : AVDISCARD_DEFAULT;
         }
         if (packet != nullptr) ++counts.packets_sent;
         int const error = avcodec_send_packet(codec_.get(), packet);
@@ -112,6 +117,7 @@ private:
     bool skipping_ = false;
     bool flush_loses_ = false;
     int sent_wanted_ = 0;
+    std::size_t next_packet_ = 0;
     int next_ = 0;           // frame of the window that comes next
     std::int64_t seen_ = 0;  // frames that came out, for by_count
 };
@@ -185,6 +191,7 @@ Result<void> read_frames(std::string const& path, FrameWindow const& window,
         start.seek.reset();
         start.plan.key_packet = 0;
         start.plan.key_pts = kNoTime;
+        start.plan.needed.clear();
         decoded = attempt(start);
     }
     return decoded;

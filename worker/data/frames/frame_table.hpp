@@ -24,6 +24,8 @@ struct WindowPlan {
     std::int64_t key_pts = kNoTime;    // of that packet
     std::vector<std::int64_t> wanted;  // pts of the window's frames, ascending
     bool by_count = false;             // times say no order: decode all and count
+    /// From `key_packet` on: whether the frames depend on the packet. Empty: not known.
+    std::vector<bool> needed;
 };
 
 /// Collects packets from a keyframe (or the start of the file) on until the window's frames are
@@ -39,6 +41,7 @@ public:
     /// below the dts reached, and later packets have pts >= dts >= that.
     [[nodiscard]] bool settled() const;
     [[nodiscard]] std::size_t size() const { return packets_.size(); }
+    [[nodiscard]] std::vector<PacketTime> const& packets() const { return packets_; }
 
     /// corrupt: fewer frames than the window needs. nullopt: packets before the first added one are
     /// needed (a frame is shown before the keyframe that the table starts at, or all must be

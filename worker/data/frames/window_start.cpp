@@ -1,7 +1,10 @@
 // Keyframes and packets around a window, found through the container's index or by reading.
 #include "worker/data/frames/window_start.hpp"
 
+#include "worker/data/frames/hevc_references.hpp"
 #include "worker/data/frames/shown_frames.hpp"
+
+#include <algorithm>
 
 namespace osora::worker {
 namespace {
@@ -27,14 +30,60 @@ std::optional<IndexedKey> key_before(AVStream* stream, std::int64_t frame, int e
     return key;
 }
 
-Result<void> scan(Demuxer& demuxer, ShownFrames& shown, FrameTable& table, AVPacket& packet) {
-    while (!table.settled()) {
-        OSORA_TRY(bool const more, demuxer.read(packet));
-        if (!more) break;
-        table.add(shown.add(packet));
+/// Packets in decoding order, until they say which of them the window needs.
+class Scan {
+public:
+    /// As FrameTable and ShownFrames.
+    Scan(Demuxer& demuxer, FrameWindow const& window, std::int64_t frames_before, bool from_first)
+        : demuxer_(demuxer),
+          table_(window, frames_before),
+          shown_(*demuxer.stream()->codecpar, from_first) {
+        // FFmpeg up to 6 decodes a picture if those that it refers to are there; not tried later.
+        constexpr bool kMayLackOthers = LIBAVCODEC_VERSION_MAJOR <= 60;
+        AVCodecParameters const& codec = *demuxer.stream()->codecpar;
+        if (!kMayLackOthers || codec.codec_id != AV_CODEC_ID_HEVC) return;
+        references_.emplace(
+            std::span(codec.extradata, static_cast<std::size_t>(codec.extradata_size)));
     }
-    return {};
-}
+
+    void add(AVPacket const& packet) {
+        table_.add(shown_.add(packet));
+        if (demuxer_.changed_headers()) references_.reset();
+        if (references_) references_->add(packet_bytes(packet));
+    }
+
+    Result<void> read_on(AVPacket& packet) {
+        while (!table_.settled()) {
+            OSORA_TRY(bool const more, demuxer_.read(packet));
+            if (!more) break;
+            add(packet);
+        }
+        return {};
+    }
+
+    [[nodiscard]] Result<std::optional<WindowPlan>> plan() const {
+        OSORA_TRY(auto plan, table_.plan());
+        if (plan && references_) plan->needed = needed(*plan);
+        return plan;
+    }
+
+private:
+    [[nodiscard]] std::vector<bool> needed(WindowPlan const& plan) const {
+        std::vector<bool> wanted;
+        for (PacketTime const& packet : table_.packets())
+            wanted.push_back(std::ranges::binary_search(plan.wanted, packet.pts));
+        std::vector<bool> needed = references_->needed(std::move(wanted), plan.key_packet);
+        if (!needed.empty())
+            needed.erase(needed.begin(),
+                         needed.begin() + static_cast<std::ptrdiff_t>(plan.key_packet));
+        return needed;
+    }
+
+    Demuxer& demuxer_;
+    FrameTable table_;
+    ShownFrames shown_;
+    std::optional<HevcReferences> references_;
+};
 
 /// Reads on until the packet of `entry`; the seek may land on an earlier keyframe.
 Result<bool> find_packet(Demuxer& demuxer, AVIndexEntry const& entry, AVPacket& packet) {
@@ -61,11 +110,10 @@ Result<std::optional<WindowStart>> plan_by_index(Demuxer& demuxer, FrameWindow c
         }
         OSORA_TRY(bool const found, find_packet(demuxer, key->entry, packet));
         if (!found) break;
-        FrameTable table(window, key->frames_before);
-        ShownFrames shown(*demuxer.stream()->codecpar, key->is_first);
-        table.add(shown.add(packet));
-        OSORA_TRY_VOID(scan(demuxer, shown, table, packet));
-        OSORA_TRY(auto plan, table.plan());
+        Scan scan(demuxer, window, key->frames_before, key->is_first);
+        scan.add(packet);
+        OSORA_TRY_VOID(scan.read_on(packet));
+        OSORA_TRY(auto plan, scan.plan());
         if (plan && !plan->by_count && plan->key_packet == 0) {
             return std::optional(WindowStart{.plan = std::move(*plan), .seek = key->entry});
         }
@@ -78,10 +126,9 @@ Result<std::optional<WindowStart>> plan_by_index(Demuxer& demuxer, FrameWindow c
 /// By reading packets from the first one on.
 Result<WindowStart> plan_by_scan(Demuxer& demuxer, FrameWindow const& window, AVPacket& packet) {
     OSORA_TRY_VOID(demuxer.rewind());
-    FrameTable table(window, 0);
-    ShownFrames shown(*demuxer.stream()->codecpar, /*from_first=*/true);
-    OSORA_TRY_VOID(scan(demuxer, shown, table, packet));
-    OSORA_TRY(auto plan, table.plan());
+    Scan scan(demuxer, window, /*frames_before=*/0, /*from_first=*/true);
+    OSORA_TRY_VOID(scan.read_on(packet));
+    OSORA_TRY(auto plan, scan.plan());
     if (!plan) return Error{Errc::corrupt, "no keyframe at or before the window"};
     return WindowStart{.plan = std::move(*plan), .seek = std::nullopt};
 }

@@ -80,7 +80,7 @@ TEST_P(SelectiveDecode, IsBitExactWithFullDecode) {
                    std::to_string(static_cast<double>(counts.frames_decoded) / taken));
     // Without skipping, only what is in the decoder at a window's end does not come out.
     double const came_out =
-        static_cast<double>(counts.frames_decoded) / static_cast<double>(counts.packets_sent);
+        static_cast<double>(counts.frames_decoded) / static_cast<double>(counts.packets_read);
     EXPECT_EQ(came_out < 0.85, c.skips) << came_out;
 
     FrameWindow const beyond{.start = frames, .stride = 1, .num_frames = 1};
@@ -124,7 +124,16 @@ std::vector<Case> cases() {
         {"hevc_mp4", "a.mp4", with(hevc, {"keyint=25:log-level=none"}), true},
         {"hevc_closed_gop_mkv", "a.mkv", with(hevc, {"keyint=25:open-gop=0:log-level=none"}), true},
         {"hevc_temporal_layers", "a.mp4",
-         with(hevc, {"keyint=25:temporal-layers=1:log-level=none"}), false},
+         with(hevc, {"keyint=25:temporal-layers=1:log-level=none"}), true},
+        {"hevc_many_references", "a.mp4",
+         with(hevc, {"keyint=60:bframes=8:b-adapt=0:ref=5:slices=2:log-level=none"}), true},
+        {"hevc_one_reference", "a.mkv",
+         with(hevc, {"keyint=60:bframes=4:b-adapt=0:ref=1:weightb=1:log-level=none"}), true},
+        {"hevc_no_b_frames", "a.mp4", with(hevc, {"keyint=25:bframes=0:log-level=none"}), false},
+        {"hevc_intra_refresh", "a.mp4",
+         with(hevc, {"keyint=25:intra-refresh=1:bframes=0:log-level=none"}), false},
+        {"hevc_scaling_lists", "a.mp4",
+         with(hevc, {"keyint=25:scaling-list=default:log-level=none"}), true},
         {"mpeg4_mp4", "a.mp4", {"-c:v", "mpeg4", "-q:v", "4", "-bf", "2", "-g", "12"}, true},
         {"mpeg4_avi", "a.avi", {"-c:v", "mpeg4", "-q:v", "4", "-g", "12"}, false},
         {"mpeg2_ts", "a.ts", {"-c:v", "mpeg2video", "-q:v", "4", "-bf", "2", "-g", "12"}, true},
@@ -142,6 +151,27 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Codecs, SelectiveDecode, testing::ValuesIn(cases()),
                          [](auto const& info) { return info.param.name; });
+
+// With one reference, pictures shown before a later one depend on it, never the other way round: of
+// three in four, only those beside a wanted frame are needed.
+TEST(HevcReferencesOfFrames, OnlyWhatAWantedFrameDependsOnIsDecoded) {
+    silence_ffmpeg();
+    if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
+    TempFolder folder;
+    std::string const path = folder.file("a.mp4");
+    std::string const settings =
+        "keyint=250:scenecut=0:bframes=3:b-adapt=0:b-pyramid=1:ref=1:log-level=none";
+    if (!make_clip(path, "176x144", 4.0,
+                   {"-c:v", "libx265", "-pix_fmt", "yuv420p", "-x265-params", settings})) {
+        GTEST_SKIP() << "this ffmpeg program lacks the encoder";
+    }
+    DecodeCounts counts;
+    auto const result = read_frames(path, {.start = 81, .stride = 1, .num_frames = 1}, {}, counts,
+                                    [](int, AVFrame&) { return Result<void>(); });
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_GT(counts.packets_read, 80);
+    EXPECT_LE(counts.packets_sent, 81 / 4 + 4);
+}
 
 // Recordings that were joined as they are: the second one's times lie before the first one's, and
 // it says so (ISO/IEC 13818-1, discontinuity_indicator).
