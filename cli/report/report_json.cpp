@@ -192,6 +192,7 @@ json::object scaling_object(ScalingRow const& row) {
             {"threads_per_rank", row.threads_per_rank},
             {"runs", to_json(row.runs)},
             {"global_batch_size", to_json(row.global_batch)},
+            {"stage_batch_size", to_json(row.stage_batch)},
             {"step_s", to_json(row.step_s)},
             {"step_s_mad", to_json(row.mad)},
             {"samples_per_s", to_json(row.samples_per_s)},

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -78,6 +79,13 @@ std::size_t batch_place(std::string const& key, std::string const& value) {
 constexpr std::array<std::string_view, 7> kWorkKeys{
     "run.job",         "model.arch",     "data.manifest", "data.latents",
     "text.embeddings", "worker.command", "bucket["};
+
+/// The number that begins there; 0: there is none.
+int number_at(std::string const& text, std::size_t place) {
+    int number = 0;
+    std::from_chars(text.data() + place, text.data() + text.size(), number);
+    return number;
+}
 
 bool is_work(std::string const& key, std::string const& value) {
     if (key.ends_with(".micro_batch_size")) return false;  // part of the layout, not of the work
@@ -170,13 +178,16 @@ Facts without_stages(Facts work) {
 }
 
 std::vector<int> stage_batches(Facts const& work) {
-    std::vector<int> batches;
+    std::map<std::pair<int, int>, int> by_place;  // stage, bucket
     for (auto const& [key, value] : work) {
         auto const at = batch_place(key, value);
         if (at == std::string::npos) continue;
-        char const* const digits = value.data() + at + kStageBatch.size();
-        std::from_chars(digits, value.data() + value.size(), batches.emplace_back());
+        auto const bucket_at = key.find(kStageBucket) + kStageBucket.size();
+        std::pair const place{number_at(key, kStagePrefix.size()), number_at(key, bucket_at)};
+        by_place[place] = number_at(value, at + kStageBatch.size());
     }
+    std::vector<int> batches;
+    for (auto const& [place, batch] : by_place) batches.push_back(batch);
     return batches;
 }
 

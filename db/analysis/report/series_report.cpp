@@ -20,10 +20,19 @@ namespace {
 
 using RunsOfSize = std::vector<SeriesRun const*>;
 
+/// By bucket of the run file, then of its stages; empty = not known.
+std::vector<int> all_batches(ScalingRow const& row) {
+    auto batches = row.global_batch;
+    if (!batches.empty()) {
+        batches.insert(batches.end(), row.stage_batch.begin(), row.stage_batch.end());
+    }
+    return batches;
+}
+
 /// Below 1 where ranks share a sample (tp, sp, pp).
 std::vector<double> rank_batches(ScalingRow const& row) {
     std::vector<double> batches;
-    for (double const batch : row.global_batch) batches.push_back(batch / std::max(1, row.ranks));
+    for (double const batch : all_batches(row)) batches.push_back(batch / std::max(1, row.ranks));
     return batches;
 }
 
@@ -95,10 +104,7 @@ ScalingRow row_of(RunsOfSize const& members) {
     row.nodes = size.nodes;
     row.threads_per_rank = size.threads_per_rank;
     row.global_batch = std::move(size.global_batch);
-    if (!row.global_batch.empty()) {
-        auto const later = stage_batches(members.front()->work);
-        row.global_batch.insert(row.global_batch.end(), later.begin(), later.end());
-    }
+    row.stage_batch = stage_batches(members.front()->work);
     for (auto const* run : members) row.runs.push_back(run->summary.run.number);
     auto const times = over(members, [](auto& run) { return run.measured->step_s_median; });
     auto const between = median_and_mad(times);
@@ -141,9 +147,9 @@ void name_scaling(SeriesReport& report) {
                             rows, [&](auto& row) { return value(row) == value(rows.front()); });
     };
     if (rows.empty() || rows.front().ranks == rows.back().ranks) return;
-    if (same([](auto& row) { return row.global_batch; })) {
+    if (same(all_batches)) {
         report.scaling = Scaling::strong;
-        auto const& batches = rows.front().global_batch;
+        auto const batches = all_batches(rows.front());
         report.held_equal = "global batch " + joined({batches.begin(), batches.end()});
     } else if (same(rank_batches)) {
         report.scaling = Scaling::weak;

@@ -28,7 +28,8 @@ BOOST_DESCRIBE_ENUM(Scaling, one_size, strong, weak, neither)
 struct ScalingRow {
     int ranks = 1, nodes = 1, threads_per_rank = 0;
     std::vector<int> runs;          // their numbers
-    std::vector<int> global_batch;  // by bucket of the run file and its stages; empty = not known
+    std::vector<int> global_batch;  // by bucket of the run file; empty = not known
+    std::vector<int> stage_batch;   // of its [[stage]]s, in their order, by bucket
     double step_s = kUnknown;
     double mad = kUnknown;  // within a run; between runs if that is larger
     double samples_per_s = kUnknown;

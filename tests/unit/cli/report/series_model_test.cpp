@@ -1,4 +1,6 @@
 // The scaling table against figures worked out by hand.
+#include "cli/report/report_render.hpp"
+#include "protocol/json.hpp"
 #include "protocol/run_directory.hpp"
 #include "tests/unit/cli/report/demo_run.hpp"
 
@@ -65,6 +67,10 @@ TEST(SeriesReportTest, WeakScalingOfRunsWithStages) {
     EXPECT_EQ(report.held_equal, "batch of a rank 16, 4, 2");
     EXPECT_NEAR(report.rows.at(1).efficiency, 0.4 / 0.5, 1e-9);
     EXPECT_EQ(report.trends.size(), 2u);
+    auto const json = protocol::json::parse(report_json(report));
+    auto const& row = json.at("rows").at(1);
+    EXPECT_EQ(row.at("global_batch_size"), (protocol::json::array{32, 8}));
+    EXPECT_EQ(row.at("stage_batch_size"), protocol::json::array{4});
     runs[1].work["stage[0].bucket[0]"] = "64 x 8, batch 6";
     EXPECT_EQ(series_report("demo", runs).scaling, Scaling::neither);
     runs[1].work["stage[0].bucket[0]"] = "96 x 8, batch 4";

@@ -87,6 +87,11 @@ TEST(FactsTest, TheWorkOfAStagedRunIncludesItsStages) {
     EXPECT_EQ(without_stages(all), (Facts{{"model.arch", "m"}}));
     EXPECT_EQ(work_with_stages(config, nullptr), (Facts{{"model.arch", "m"}}));
     EXPECT_EQ(stage_batches(all), (std::vector{16, 4}));
+    auto many = all;
+    many["stage[10].bucket[0]"] = "64 x 8, batch 5";
+    many["stage[2].bucket[10]"] = "64 x 8, batch 3";
+    many["stage[2].bucket[9]"] = "64 x 8, batch 2";
+    EXPECT_EQ(stage_batches(many), (std::vector{16, 4, 2, 3, 5}));
     EXPECT_EQ(without_stage_batches(all).at("stage[0].bucket[1]"), "128 x 1");
     EXPECT_EQ(without_stage_batches(all).at("stage[0].at_step"), "30");
     EXPECT_EQ(last_stage_step(all), 30);
