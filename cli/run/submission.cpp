@@ -37,7 +37,7 @@ bool is_withheld(std::string_view key, std::string_view value) {
 }
 
 /// What each [[stage]] changes, in sections that hold no secrets: [{"at_step": 500,
-/// "data.manifest": "hq.csv"}].
+/// "data.manifest": "hq.csv"}]. null: the stage is without that key (of a bucket, say).
 protocol::json::array stage_changes(plan::ResolvedConfig const& resolved) {
     protocol::json::array stages;
     auto before = db::flatten(protocol::to_json(resolved.config));
@@ -47,6 +47,9 @@ protocol::json::array stage_changes(plan::ResolvedConfig const& resolved) {
         for (auto const& [key, value] : after) {
             auto const was = before.find(key);
             if (was == before.end() || was->second != value) changes[key] = value;
+        }
+        for (auto const& [key, value] : before) {
+            if (!after.contains(key)) changes[key] = nullptr;
         }
         stages.push_back(std::move(changes));
         before = std::move(after);

@@ -2,6 +2,7 @@
 
 #include "base/files/files.hpp"
 #include "base/secrets.hpp"
+#include "db/record/facts.hpp"
 #include "plan/worker_job.hpp"
 
 #include <fmt/format.h>
@@ -83,6 +84,26 @@ TEST_F(SubmissionTest, TheRecordHasWhatStagesChange) {
     auto const read = plan::submitted_run(record);
     ASSERT_TRUE(read.has_value()) << read.error().message;
     EXPECT_EQ(read->config.data.manifest, "c.csv");
+}
+
+// Of two buckets the stage keeps one: nothing of the second may look as if it went on.
+TEST_F(SubmissionTest, TheRecordHasWhatStagesLeaveOut) {
+    auto submission = example();
+    submission.resolved = plan::resolve_config(
+        {{plan::Layer::run, "run.toml",
+          "[run]\nname = \"demo\"\n[data]\nmanifest = \"c.csv\"\n"
+          "[[bucket]]\nresolution = \"64\"\nnum_frames = 8\n"
+          "[[bucket]]\nresolution = \"128\"\nnum_frames = 1\n"
+          "[[stage]]\nat_step = 20\n[[stage.bucket]]\nresolution = \"64\"\nnum_frames = 8\n"}},
+        {});
+    ASSERT_EQ(submission.resolved.stages.size(), 1u);
+    auto const event = submitted_event(submission, {}, "u");
+    auto const& stage = event.config.at("stage").at(0).as_object();
+    ASSERT_TRUE(stage.contains("bucket[1].resolution")) << protocol::encode(event);
+    EXPECT_TRUE(stage.at("bucket[1].resolution").is_null());
+    EXPECT_TRUE(stage.at("bucket[1].num_frames").is_null());
+    EXPECT_FALSE(stage.contains("bucket[0].resolution")) << "as before";
+    EXPECT_EQ(db::flatten(event.config).at("stage[0].bucket[1].resolution"), "null");
 }
 
 TEST_F(SubmissionTest, OnlyWorkersGetSecrets) {
