@@ -105,7 +105,6 @@ Result<Scaling> scaling_of(Context const& context, Arguments const& arguments) {
 /// The trial results of the sizes; a size whose trials all failed has none.
 std::map<int, ScalingPoint> points_of(std::vector<ScalingTrial> const& trials) {
     std::map<int, ScalingPoint> points;
-    auto const known = [](double seconds) { return std::isnan(seconds) ? 0 : seconds; };
     for (auto const& each : trials) {
         if (!each.sets.empty() || !each.failure.empty()) continue;
         auto& point = points[each.nodes];
@@ -113,11 +112,12 @@ std::map<int, ScalingPoint> points_of(std::vector<ScalingTrial> const& trials) {
         point.step_s.push_back(each.step_s);
         point.samples_per_step = each.samples_per_step;
         // The parts of a size come from its last trial: they explain, they decide nothing.
-        point.components_s = {{"compute", known(each.split.compute_s)},
-                              {kExposed, known(each.split.exposed_comm_s)},
-                              {kWaiting, known(each.split.wait_s)},
-                              {"waiting for data", known(each.split.data_wait_s)},
-                              {"other", known(each.split.other_s)}};
+        point.components_s = {{"compute", each.split.compute_s},
+                              {kExposed, each.split.exposed_comm_s},
+                              {kWaiting, each.split.wait_s},
+                              {"waiting for data", each.split.data_wait_s},
+                              {"other", each.split.other_s}};
+        std::erase_if(point.components_s, [](auto const& part) { return std::isnan(part.second); });
         point.collectives_s = each.split.exposed_by_class_s;
     }
     return points;

@@ -112,6 +112,14 @@ ScalingLaw fit(std::vector<ScalingPoint> const& points, double sigma) {
     return best;
 }
 
+std::map<std::string, double> known_of_both(std::map<std::string, double> growth_s,
+                                            ScalingPoint const& from, ScalingPoint const& point) {
+    std::erase_if(growth_s, [&](auto const& part) {
+        return !from.components_s.contains(part.first) || !point.components_s.contains(part.first);
+    });
+    return growth_s;
+}
+
 void attribute_growth(ScalingPoint const& smallest, ScalingPoint const& before,
                       ScalingPoint const& point, ScalingStep& step) {
     using Parts = std::map<std::string, double> ScalingPoint::*;
@@ -125,10 +133,11 @@ void attribute_growth(ScalingPoint const& smallest, ScalingPoint const& before,
         }
         return seconds;
     };
-    step.growth_s = growth(smallest, &ScalingPoint::components_s);
+    step.growth_s = known_of_both(growth(smallest, &ScalingPoint::components_s), smallest, point);
     step.collectives_growth_s = growth(smallest, &ScalingPoint::collectives_s);
     double most = 0;
-    for (auto const& [name, over_before] : growth(before, &ScalingPoint::components_s)) {
+    auto const since = known_of_both(growth(before, &ScalingPoint::components_s), before, point);
+    for (auto const& [name, over_before] : since) {
         if (over_before <= most) continue;
         most = over_before;
         step.largest = name;

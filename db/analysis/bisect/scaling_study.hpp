@@ -16,8 +16,9 @@ struct ScalingPoint {
     int nodes = 1;
     std::vector<double> step_s;   // one value per run: the median of its steps
     double samples_per_step = 1;  // global batch; the same at all sizes: strong scaling
-    std::map<std::string, double> components_s;  // parts of a step, e.g. "compute", "exposed
-                                                 // all_gather"
+    /// Parts of a step, e.g. "compute", "exposed all_gather". One that is not known is left out: it
+    /// has no growth relative to this size, nor this size relative to another.
+    std::map<std::string, double> components_s;
     /// Waiting time in a step by class of collectives; it explains components.
     std::map<std::string, double> collectives_s = {};
 };

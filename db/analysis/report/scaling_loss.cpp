@@ -12,8 +12,18 @@
 namespace osora::db::analysis {
 namespace {
 
-double known(double value) {
-    return std::isnan(value) ? 0 : value;
+/// Of a step; NaN: not known, as of a user program that reports step times only.
+struct StepShares {
+    double comm = kUnknown, wait = kUnknown, data = kUnknown;
+    [[nodiscard]] double compute() const { return 1 - comm - wait - data; }
+};
+
+/// One rank waits for no other.
+StepShares shares_of(ScalingRow const& row) {
+    auto const of_peers = [&](double share) {
+        return row.ranks < 2 && std::isnan(share) ? 0 : share;
+    };
+    return {of_peers(row.comm_share), of_peers(row.wait_share), row.data_share};
 }
 
 }  // namespace
@@ -58,30 +68,34 @@ double efficiency(BucketTimes const& base, int base_ranks, BucketTimes const& ot
 }
 
 std::string largest_loss(ScalingRow const& base, ScalingRow const& row) {
-    auto const compute = [](ScalingRow const& each) {
-        return each.step_s *
-               (1 - known(each.comm_share) - known(each.wait_share) - known(each.data_share));
-    };
     auto const samples_of_a_rank = [](ScalingRow const& each) {
         return each.samples_per_s * each.step_s / each.ranks;
     };
     // What the base's step would take with the samples of a rank of this row.
     double const scale = samples_of_a_rank(row) / samples_of_a_rank(base);
-    auto const lost = [&](double ScalingRow::*share) {
-        return row.step_s * known(row.*share) - scale * base.step_s * known(base.*share);
+    auto const at_base = shares_of(base), here = shares_of(row);
+    auto const lost = [&](double share, double base_share) {
+        return row.step_s * share - scale * base.step_s * base_share;
     };
     struct Part {
         double seconds;
         std::string text;
     };
     std::array<Part, 4> const parts{
-        Part{lost(&ScalingRow::comm_share), "is exposed communication"},
-        Part{lost(&ScalingRow::wait_share), "is waiting for a slower rank"},
-        Part{lost(&ScalingRow::data_share), "is waiting for data"},
-        Part{compute(row) - scale * compute(base),
+        Part{lost(here.comm, at_base.comm), "is exposed communication"},
+        Part{lost(here.wait, at_base.wait), "is waiting for a slower rank"},
+        Part{lost(here.data, at_base.data), "is waiting for data"},
+        Part{lost(here.compute(), at_base.compute()),
              row.shares_cores ? "is slower computing: ranks share cores" : "is slower computing"}};
-    auto const largest = std::ranges::max_element(parts, {}, &Part::seconds);
-    if (largest->seconds <= 0) return {};
+    Part const* largest = nullptr;
+    for (auto const& part : parts) {  // NaN is larger than nothing
+        if (part.seconds > (largest == nullptr ? 0 : largest->seconds)) largest = &part;
+    }
+    if (largest == nullptr) return {};
+    // A part that is not known may be larger than what is less than half.
+    bool const whole =
+        std::ranges::none_of(parts, [](auto& each) { return std::isnan(each.seconds); });
+    if (!whole && largest->seconds < (row.step_s - scale * base.step_s) / 2) return {};
     return fmt::format("{} of the {} {}", format_seconds(largest->seconds),
                        format_seconds(row.step_s), largest->text);
 }

@@ -26,7 +26,8 @@ using BucketTimes = std::map<std::string, BucketTime>;
                                 int other_ranks);
 
 /// "0.21 s of the 0.40 s is waiting for a slower rank": the part of the row's step that grew most
-/// over that of the base's step, scaled to the samples that a rank has here, and by how much.
+/// over that of the base's step, scaled to the samples that a rank has here, and by how much. "":
+/// none grew, or parts that are not known may have grown more.
 [[nodiscard]] std::string largest_loss(ScalingRow const& base, ScalingRow const& row);
 
 }  // namespace osora::db::analysis

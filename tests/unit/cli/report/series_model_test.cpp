@@ -250,5 +250,22 @@ TEST(SeriesReportTest, NamesTheLargestLoss) {
                 HasSubstr("240 ms of the 800 ms is waiting for a slower rank"));
 }
 
+// A user program may report step times, and of the phases none or only some.
+TEST(SeriesReportTest, BlamesNoPartWhenALargerOneMayBeUnknown) {
+    auto const store = history_of({run(1, 1, 0.8), run(2, 2, 0.8)});
+    auto runs = db::load_series(*store, "demo").value();
+    auto const loss = [&] { return series_report("demo", runs).rows.at(1).loss; };
+    EXPECT_THAT(loss(), HasSubstr("is slower computing"));
+    auto& two = *runs[1].summary.measured;
+    two.comm_share = two.wait_share = NAN;
+    EXPECT_NEAR(series_report("demo", runs).rows.at(1).efficiency, 0.5, 1e-9);
+    EXPECT_EQ(loss(), "")
+        << "8 of the lost 400 ms are waiting for data, of the rest nothing is known";
+    two.data_share = 0.6;  // 480 ms less the 8 ms of the base's data for half the samples
+    EXPECT_THAT(loss(), HasSubstr("472 ms of the 800 ms is waiting for data"));
+    two.data_share = NAN;
+    EXPECT_EQ(loss(), "");
+}
+
 }  // namespace
 }  // namespace osora::cli::test

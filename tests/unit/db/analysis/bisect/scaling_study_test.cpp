@@ -77,6 +77,23 @@ TEST(ScalingStudy, TheKneeIsTheLastSizeBeforeTheLoss) {
     EXPECT_EQ(study.steps[1].largest, "");
 }
 
+// Zero in place of what is not known would be a growth by all of it.
+TEST(ScalingStudy, APartThatIsNotKnownAtASizeHasNoGrowth) {
+    auto made = points([](double n) { return n <= 8 ? 7.0 : 14.0; }, 4);
+    for (auto& point : made) point.components_s = {{"compute", 5}, {"waiting for data", 6}};
+    made.front().components_s.erase("waiting for data");
+    made.back().components_s = {{"compute", 6}, {"waiting for data", 6.5}};
+    auto study = study_scaling(made).value();
+    EXPECT_FALSE(study.steps.back().growth_s.contains("waiting for data"));
+    EXPECT_EQ(study.steps.back().growth_s.at("compute"), 1);
+    EXPECT_EQ(study.steps.back().largest, "compute");
+    EXPECT_EQ(study.steps[1].largest, "") << "the size before it does not know";
+    made.back().components_s.erase("compute");
+    study = study_scaling(made).value();
+    EXPECT_EQ(study.steps.back().largest, "waiting for data");
+    EXPECT_TRUE(study.steps.back().growth_s.empty());
+}
+
 TEST(ScalingStudy, StrongScalingIsBroughtToEqualWork) {
     auto made = points([](double n) { return 16 / n; }, 4);
     for (auto& point : made) {
