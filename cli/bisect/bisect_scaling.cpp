@@ -214,6 +214,8 @@ Result<void> note_end(Result<bool> const& whole, ScalingAnswer& answer) {
 Result<ScalingAnswer> study(Scaling const& scaling, ScalingTrials& trials) {
     ScalingAnswer answer{.series = scaling.series, .rung = scaling.level()};
     answer.log = trials.id();
+    auto const stages = scaling_stage_note(scaling.base.run.summary);
+    if (!stages.empty()) answer.notes.push_back(stages);
     auto const measured = measure_sizes(scaling, trials);
     OSORA_TRY_VOID(note_end(measured, answer));
     auto const points = points_of(trials.done());
@@ -266,6 +268,8 @@ ScalingCost cost_of(Scaling const& scaling) {
     }
     cost.budget_gpu_s = scaling.budget_gpu_s;
     cost.remedies_below = kEfficiencyLow;
+    auto const stages = scaling_stage_note(scaling.base.run.summary);
+    if (!stages.empty()) cost.notes.push_back(stages);
     return cost;
 }
 

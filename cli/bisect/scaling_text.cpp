@@ -3,6 +3,7 @@
 #include "base/text/units.hpp"
 #include "cli/text/terminal.hpp"
 #include "cli/text/text_table.hpp"
+#include "db/analysis/report/prediction_report.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -88,6 +89,14 @@ bool is_proved(ScalingAnswer const& answer) {
     return answer.study.has_knee && answer.p <= kProvedP;
 }
 
+std::string scaling_stage_note(RunSummary const& repeated) {
+    if (plan_covers(repeated)) return {};
+    return fmt::format(
+        "trials train without the [[stage]] tables of run {}: what scales badly only after one "
+        "of them begins is not found",
+        repeated.run.number);
+}
+
 std::string scaling_answer_text(ScalingAnswer const& answer) {
     auto const& study = answer.study;
     if (study.steps.empty()) {
@@ -144,13 +153,16 @@ std::string scaling_cost_text(ScalingCost const& cost) {
     }
     auto const over =
         gpu_s > cost.budget_gpu_s ? "; more than the budget, which ends it early" : "";
+    std::string notes;
+    for (auto const& note : cost.notes) notes += filled("note: " + note, 0, kColumns);
     return draw_text(table) +
            filled(fmt::format("{} trials, each a {} of {} steps: {}, {:.2g} GPU-h of {:.3g}{}. "
                               "Below {:.0f} % efficiency remedies are tried as well.",
                               trials, cost.rung, cost.steps, format_seconds(cost.wall_s),
                               gpu_s / kSecondsPerHour, cost.budget_gpu_s / kSecondsPerHour, over,
                               100 * cost.remedies_below),
-                  0, kColumns);
+                  0, kColumns) +
+           notes;
 }
 
 json::object scaling_cost_json(ScalingCost const& cost) {
@@ -160,8 +172,13 @@ json::object scaling_cost_json(ScalingCost const& cost) {
                                      {"trials", size.trials},
                                      {"gpu_s", protocol::to_json(size.gpu_s)}});
     }
-    return {{"series", cost.series}, {"rung", cost.rung},     {"steps", cost.steps},
-            {"sizes", sizes},        {"wall_s", cost.wall_s}, {"budget_gpu_s", cost.budget_gpu_s}};
+    return {{"series", cost.series},
+            {"rung", cost.rung},
+            {"steps", cost.steps},
+            {"sizes", sizes},
+            {"wall_s", cost.wall_s},
+            {"budget_gpu_s", cost.budget_gpu_s},
+            {"notes", protocol::to_json(cost.notes)}};
 }
 
 char const* scaling_verdict(ScalingAnswer const& answer) {
@@ -172,10 +189,11 @@ json::object scaling_answer_json(ScalingAnswer const& answer) {
     auto const& study = answer.study;
     json::array steps, culprits, remedies, trials, notes;
     for (auto const& each : answer.trials) {
+        bool const ran = each.failure.empty();
         trials.push_back(json::object{{"seq", trials.size() + 1},
                                       {"flips", protocol::to_json(each.sets)},
                                       {"nodes", each.nodes},
-                                      {"value_s", protocol::to_json(each.step_s)},
+                                      {"value_s", protocol::to_json(ran ? each.step_s : NAN)},
                                       {"rung", answer.rung},
                                       {"decision", each.failure},
                                       {"run", each.run}});

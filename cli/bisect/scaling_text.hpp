@@ -36,7 +36,8 @@ struct ScalingCost {
     };
     std::vector<Size> sizes = {};
     double wall_s = 0, budget_gpu_s = 0;
-    double remedies_below = 0;  // efficiency
+    double remedies_below = 0;            // efficiency
+    std::vector<std::string> notes = {};  // what the trials will not show
 };
 
 /// There is a knee, and it is not due to chance.
@@ -45,8 +46,9 @@ struct ScalingCost {
 /// "proved", "sufficient", "not_reproducible": as of a bisect.
 [[nodiscard]] char const* scaling_verdict(ScalingAnswer const& answer);
 
-/// "proved", "sufficient", "not_reproducible": as of a bisect.
-[[nodiscard]] char const* scaling_verdict(ScalingAnswer const& answer);
+/// That trials do not reach the [[stage]] tables of the run that they repeat; "": it has not
+/// reached one.
+[[nodiscard]] std::string scaling_stage_note(db::analysis::RunSummary const& repeated);
 
 [[nodiscard]] std::string scaling_answer_text(ScalingAnswer const& answer);
 [[nodiscard]] std::string scaling_cost_text(ScalingCost const& cost);

@@ -96,6 +96,41 @@ TEST(ScalingText, JsonHoldsEachTrial) {
     EXPECT_NEAR(last.at("value_s").to_number<double>(), 2.006, 1e-9);
 }
 
+// In a log that is read again such a trial has no time either.
+TEST(ScalingText, AFailedTrialHasNoTimeInJson) {
+    auto reported = answer();
+    reported.trials[0].failure = "run stage1-bisect-0043 ended with 1";
+    reported.trials[0].step_s = 0;
+    auto const object = scaling_answer_json(reported);
+    EXPECT_TRUE(object.at("trials").at(0).at("value_s").is_null());
+    EXPECT_NEAR(object.at("trials").at(1).at("value_s").to_number<double>(), 1.001, 1e-9);
+}
+
+// The run has trained 80 steps, the last 20 of them in a stage.
+TEST(ScalingText, SaysThatTrialsReachNoStage) {
+    db::analysis::RunSummary run;
+    run.run.number = 42;
+    run.plan.emplace();
+    run.plan->chosen.first_stage_step = 60;
+    run.measured.emplace();
+    run.measured->next_step = 60;
+    EXPECT_EQ(scaling_stage_note(run), "") << "before the stage";
+    run.measured->next_step = 80;
+    auto const note = scaling_stage_note(run);
+    EXPECT_THAT(note, HasSubstr("without the [[stage]] tables of run 42"));
+    ScalingCost cost{.series = "stage1", .rung = "run", .steps = 25};
+    EXPECT_THAT(scaling_cost_text(cost), Not(HasSubstr("[[stage]]")));
+    cost.notes = {note};
+    EXPECT_THAT(scaling_cost_text(cost), HasSubstr("note: trials train without the [[stage]]"));
+    EXPECT_EQ(scaling_cost_json(cost).at("notes").at(0).as_string(), note);
+    auto reported = answer();
+    reported.notes = {note};
+    EXPECT_THAT(scaling_answer_text(reported),
+                HasSubstr("note: trials train without the [[stage]]"));
+    auto const notes = protocol::json::serialize(scaling_answer_json(reported).at("notes"));
+    EXPECT_THAT(notes, HasSubstr("without the [[stage]] tables of run 42"));
+}
+
 TEST(ScalingText, OneSizeIsNoAnswer) {
     ScalingAnswer const stopped{.series = "stage1", .rung = "run", .stopped = true};
     EXPECT_THAT(scaling_answer_text(stopped), HasSubstr("fewer than two sizes were measured"));
