@@ -11,6 +11,8 @@
 #include "cli/run/started.hpp"
 #include "plan/config/submitted_run.hpp"
 
+#include "base/env.hpp"
+#include "base/host_name.hpp"
 #include "base/text/units.hpp"
 
 #include <fmt/format.h>
@@ -18,8 +20,8 @@
 namespace osora::cli {
 namespace {
 
-/// Why no other job may be submitted for the run; "": none of its jobs waits or runs, as far as
-/// Slurm and the journal say.
+/// Why no other job may be submitted for the run, whose controller does not listen here; "": none
+/// of its jobs waits or runs, as far as Slurm and the journal say.
 std::string job_in_the_way(Context const& context, KnownRun const& run) {
     JobStatusQuery look(context, run.folder.paths.state().dir);
     auto const job = look.of(run.folder);
@@ -39,8 +41,14 @@ std::string job_in_the_way(Context const& context, KnownRun const& run) {
     // The queue may be a moment behind a run that has ended; a job may be completing for minutes.
     bool const leaves = job.job.state == slurm::JobState::completing;
     if (job.place != JobPlace::running || leaves || is_over(run.view)) return "";
-    return fmt::format("run {0} is active in job {1}; osora watch {0} follows it",
-                       run.folder.number, job.job.job_id);
+    constexpr std::int64_t kMicroseconds = 1'000'000;
+    RunningJob const at{.run = run.folder.number,
+                        .job_id = job.job.job_id,
+                        .cluster = job.cluster,
+                        .controller_gone = run.view.controller_host == host_name(),
+                        .last_record_s = run.view.last_record_us / kMicroseconds,
+                        .now_s = RealEnv().wall_us() / kMicroseconds};
+    return running_job_text(at);
 }
 
 int run_resume(Context const& context, Arguments const& arguments) {

@@ -2,6 +2,7 @@
 
 #include "cli/run/slurm/shared_queue.hpp"
 #include "cli/run/slurm/slurm_job.hpp"
+#include "cli/text/wall_time.hpp"
 #include "slurm/queue_poller.hpp"
 
 #include <fmt/format.h>
@@ -41,6 +42,27 @@ std::string state_text(slurm::JobState state) {
         if (each == '_') each = ' ';
     }
     return text;
+}
+
+std::string running_job_text(RunningJob const& at) {
+    constexpr std::int64_t kSilent_s = 300;  // steps of most runs are shorter
+    bool const silent = at.now_s - at.last_record_s >= kSilent_s;
+    if (at.last_record_s <= 0 || (!at.controller_gone && !silent)) {
+        return fmt::format("run {0} is active in job {1}; osora watch {0} follows it", at.run,
+                           at.job_id);
+    }
+    std::string const since = clock_time(at.last_record_s);
+    std::string const why =
+        at.controller_gone
+            ? fmt::format("its controller is gone, and nothing was recorded since {}", since)
+            : fmt::format("nothing was recorded since {}: its controller may be gone", since);
+    std::string const end = at.cluster.empty()
+                                ? fmt::format("scancel {}", at.job_id)
+                                : fmt::format("scancel -M {} {}", at.cluster, at.job_id);
+    return fmt::format(
+        "run {0}: job {1} runs, but {2}; osora watch {0} shows whether the job starts another; "
+        "{3} ends the job, then osora resume {0} continues",
+        at.run, at.job_id, why, end);
 }
 
 }  // namespace osora::cli

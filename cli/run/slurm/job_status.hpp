@@ -6,6 +6,7 @@
 #include "cli/run/runs.hpp"
 #include "slurm/job.hpp"
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -38,5 +39,17 @@ private:
 
 /// "node fail"
 [[nodiscard]] std::string state_text(slurm::JobState state);
+
+/// A run that is not over, in a job that runs. Times in seconds since 1970.
+struct RunningJob {
+    int run = 0;  // its number
+    std::int64_t job_id = 0;
+    std::string cluster = {};      // "" = the default one
+    bool controller_gone = false;  // it was on this machine, and does not listen
+    std::int64_t last_record_s = 0, now_s = 0;
+};
+/// Why no other job is submitted for it, and what to do: "run 7 is active in job 101; osora watch 7
+/// follows it". A run that was silent for long may have lost its controller.
+[[nodiscard]] std::string running_job_text(RunningJob const& at);
 
 }  // namespace osora::cli

@@ -1,0 +1,48 @@
+#include "cli/run/slurm/job_status.hpp"
+
+#include "cli/text/wall_time.hpp"
+
+#include <gmock/gmock.h>
+
+namespace osora::cli {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr std::int64_t kNow_s = 1'795'000'000;
+
+RunningJob job_silent_for(std::int64_t seconds) {
+    return {.run = 7, .job_id = 101, .last_record_s = kNow_s - seconds, .now_s = kNow_s};
+}
+
+TEST(RunningJobText, ARunThatRecordsIsFollowed) {
+    EXPECT_EQ(running_job_text(job_silent_for(20)),
+              "run 7 is active in job 101; osora watch 7 follows it");
+    auto starting = job_silent_for(0);
+    starting.last_record_s = 0;
+    EXPECT_EQ(running_job_text(starting), "run 7 is active in job 101; osora watch 7 follows it");
+}
+
+TEST(RunningJobText, ARunWithoutControllerIsNotCalledActive) {
+    auto job = job_silent_for(20);
+    job.controller_gone = true;
+    auto const since = "since " + clock_time(kNow_s - 20);
+    EXPECT_EQ(running_job_text(job),
+              "run 7: job 101 runs, but its controller is gone, and nothing was recorded " + since +
+                  "; osora watch 7 shows whether the job starts another; scancel 101 ends the "
+                  "job, then osora resume 7 continues");
+}
+
+TEST(RunningJobText, LongSilenceIsSaid) {
+    auto job = job_silent_for(2000);
+    job.cluster = "gpu2";
+    auto const text = running_job_text(job);
+    EXPECT_THAT(text, Not(HasSubstr("active")));
+    EXPECT_THAT(text, HasSubstr("but nothing was recorded since " + clock_time(kNow_s - 2000) +
+                                ": its controller may be gone; osora watch 7"));
+    EXPECT_THAT(text, HasSubstr("scancel -M gpu2 101 ends the job"));
+}
+
+}  // namespace
+}  // namespace osora::cli
