@@ -14,7 +14,7 @@ namespace osora::slurm {
 struct PlacementOptions {
     std::vector<std::string> hosts;     // of the allocation, in its order
     int nodes = 1;                      // of the run
-    std::vector<std::string> excluded;  // hosts never to use
+    std::vector<std::string> excluded;  // hosts never to use; with or without their domain
     std::vector<std::string> last;      // host of each node in an earlier incarnation; "" = none
 };
 

@@ -1,13 +1,10 @@
 #include "plan/config/candidate_hosts.hpp"
 
 #include "base/host_list.hpp"
-#include "base/text/text.hpp"
 #include "plan/config/ssh_hosts.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-
-#include <algorithm>
 
 namespace osora::plan {
 
@@ -24,7 +21,7 @@ std::vector<std::string> candidate_hosts(RunConfig const& config, Environment co
         }
     }
     std::erase_if(hosts, [&](std::string const& host) {
-        return std::ranges::count(config.faults.exclude_nodes, host) > 0;
+        return names_host(config.faults.exclude_nodes, host);
     });
     auto const most =
         static_cast<std::size_t>(config.resources.nodes) + std::size_t(config.resources.spares);
@@ -39,8 +36,7 @@ std::string use_bad_hosts_last(RunConfig& config, std::vector<std::string> const
     std::vector<std::string> good_entries, bad_entries, moved;
     bool order_changes = false;
     for (auto const& host : parsed.hosts) {
-        bool const is_bad = std::ranges::any_of(
-            bad, [&](std::string const& each) { return lower(each) == lower(host.host); });
+        bool const is_bad = names_host(bad, host.host);
         order_changes = order_changes || (!is_bad && !bad_entries.empty());
         std::string const& entry = config.ssh.hosts[static_cast<std::size_t>(host.line) - 1];
         (is_bad ? bad_entries : good_entries).push_back(entry);

@@ -2,6 +2,7 @@
 // messages that users paste into a shell.
 #include "plan/config/ssh_hosts.hpp"
 
+#include "base/host_name.hpp"
 #include "base/text/nearest.hpp"
 #include "base/text/text.hpp"
 
@@ -255,12 +256,16 @@ SshHosts parse_host_list(std::vector<std::string> const& entries) {
     return std::move(gathering).result();
 }
 
+bool names_host(std::vector<std::string> const& names, std::string const& host) {
+    std::string const wanted = lower(host);
+    return std::ranges::any_of(names,
+                               [&](auto const& each) { return is_same_host(lower(each), wanted); });
+}
+
 std::vector<SshHost> usable_hosts(std::vector<SshHost> hosts,
                                   std::vector<std::string> const& excluded) {
-    std::erase_if(hosts, [&excluded](SshHost const& host) {
-        std::string const name = lower(host.host);
-        return std::ranges::any_of(excluded, [&](auto const& each) { return lower(each) == name; });
-    });
+    std::erase_if(hosts,
+                  [&excluded](SshHost const& host) { return names_host(excluded, host.host); });
     return hosts;
 }
 

@@ -44,13 +44,16 @@ TEST(Placement, ADoubtfulHostIsLeftWhereAnotherIsFree) {
 
 TEST(Placement, ExcludedHostsAreNotUsed) {
     auto options = four_and_a_spare();
-    options.excluded = {"n1", "elsewhere"};
-    Placement placement(options);
-    place_all(placement);
-    EXPECT_EQ(placement.host_of(0), "n0");
-    EXPECT_EQ(placement.host_of(1), "n2");
-    EXPECT_EQ(placement.host_of(3), "n4");
-    EXPECT_TRUE(placement.is_in_order());
+    for (char const* name : {"n1", "n1.cluster.site"}) {
+        options.excluded = {name, "elsewhere"};
+        Placement placement(options);
+        place_all(placement);
+        EXPECT_EQ(placement.host_of(0), "n0");
+        EXPECT_EQ(placement.host_of(1), "n2") << name;
+        EXPECT_EQ(placement.host_of(3), "n4");
+        EXPECT_TRUE(placement.is_in_order());
+        EXPECT_EQ(placement.usable(), 4);
+    }
 }
 
 TEST(Placement, ALaterIncarnationKnowsTheHosts) {

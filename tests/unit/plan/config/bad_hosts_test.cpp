@@ -23,6 +23,19 @@ TEST(BadHosts, ComeLastAsTheyWereWritten) {
     EXPECT_EQ(use_bad_hosts_last(config, {"n3"}), "") << "it is the last one";
 }
 
+TEST(BadHosts, AreRecognisedWithAndWithoutTheirDomain) {
+    auto config = over_ssh({"n1", "n2.cluster", "n3", "n10"});
+    config.resources.nodes = 3;
+    EXPECT_EQ(use_bad_hosts_last(config, {"n1.cluster"}),
+              "ssh.hosts: n1 failed runs lately (see osora nodes) and is used last");
+    EXPECT_THAT(config.ssh.hosts, ElementsAre("n2.cluster", "n3", "n10", "n1"));
+    config.faults.exclude_nodes = {"N1.cluster", "n2", "n3.elsewhere"};
+    EXPECT_THAT(candidate_hosts(config, {}), ElementsAre("n10"));
+    config.resources.backend = "slurm";
+    EXPECT_THAT(candidate_hosts(config, {"SLURM_JOB_NODELIST=n[1-3,10-11]"}),
+                ElementsAre("n10", "n11"));
+}
+
 TEST(BadHosts, ChangeNothingElsewhere) {
     auto config = over_ssh({"n1", "n2"});
     EXPECT_EQ(use_bad_hosts_last(config, {}), "");

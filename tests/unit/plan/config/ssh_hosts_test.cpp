@@ -199,7 +199,7 @@ TEST_F(SshChecks, HostsMustBeThereAndBeEnough) {
 TEST_F(SshChecks, ExcludedHostsAreLeftOut) {
     std::string const three = "hosts = [\"n1\", \"n2 slots=1\", \"eva@n3 port=23\"]";
     EXPECT_THAT(texts(load(three).problems), testing::SizeIs(1)) << "n2 has one slot";
-    auto const resolved = load(three, {"faults.exclude_nodes=[\"N2\", \"n9\"]"});
+    auto const resolved = load(three, {"faults.exclude_nodes=[\"N2.cluster\", \"n9\"]"});
     EXPECT_THAT(texts(resolved.problems), IsEmpty());
     EXPECT_THAT(texts(without_effect(resolved)), IsEmpty());
     EXPECT_EQ(resolved.config.ssh.hosts.size(), 3u) << "another submit may exclude others";
