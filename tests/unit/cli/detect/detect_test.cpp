@@ -1,4 +1,5 @@
 // osora detect over runs of a history: what is compared with what, and what people read.
+#include "cli/bisect/last_good_run.hpp"
 #include "cli/detect/detect_history.hpp"
 #include "cli/detect/detect_render.hpp"
 #include "cli/text/terminal.hpp"
@@ -113,6 +114,21 @@ TEST(DetectRuns, OfTwoLevelsThatWereFasterTheNewerIsCompared) {
     auto const detection = only(repeated(9, 1, {1.1, 1.1, 1.1, 1.3, 1.3, 1.3}));
     EXPECT_EQ(runs_to_compare(detection).good, 22);
     EXPECT_EQ(db::analysis::good_run_of(detection.group, 25), 22);
+}
+
+TEST(DetectRuns, ARunInProgressIsNotTheLastGoodOne) {
+    auto runs = runs_at(repeated(4, 1, {1.5}));
+    auto const good = [&runs] {
+        auto const store = history_of(runs);
+        auto const bad = db::find_run(*store, "15").value();
+        return last_good_run(*store, db::load_run(*store, bad.run_id).value());
+    };
+    EXPECT_EQ(good().value(), "14");
+    runs[3].ended = false;
+    EXPECT_EQ(good().value(), "13");
+    for (auto& each : runs) each.ended = each.number == 15;
+    ASSERT_TRUE(good().has_error());
+    EXPECT_THAT(good().error().message, HasSubstr("name one: osora bisect GOOD 15"));
 }
 
 TEST(DetectRuns, OneSlowRunIsASuspectAndTwoConfirm) {
