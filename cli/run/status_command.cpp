@@ -11,6 +11,7 @@
 #include "cli/command/run_file_command.hpp"
 #include "cli/run/control_client.hpp"
 #include "cli/run/follow/follow_text.hpp"
+#include "cli/run/follow/live_figures.hpp"
 #include "cli/run/follow/node_table.hpp"
 #include "cli/run/journal_tail.hpp"
 #include "cli/run/run_command.hpp"
@@ -97,6 +98,7 @@ std::string remark(ActiveRun const& run) {
 protocol::json::object to_object(ActiveRun const& run) {
     auto const& view = run.known.view;
     auto const& job = run.job.job;
+    auto const live = live_figures(view);
     return {
         {"number", run.known.folder.number},
         {"name", run.known.folder.name},
@@ -112,10 +114,10 @@ protocol::json::object to_object(ActiveRun const& run) {
         {"ranks", view.nodes * view.ranks_per_node},
         {"steps_done", view.steps_done},
         {"steps", view.steps},
-        {"loss", protocol::to_json(view.last_loss)},
-        {"step_time_s", view.step_time_s},
-        {"samples_per_s", view.samples_per_s},
-        {"eta_s", view.eta_s},
+        {"loss", live.loss},
+        {"step_time_s", live.step_time_s},
+        {"samples_per_s", live.samples_per_s},
+        {"eta_s", live.eta_s},
         {"rss_bytes", view.rss_bytes},
         {"restarts", view.status.restarts},
         {"asked_relaunches", view.status.asked_relaunches},

@@ -3,6 +3,7 @@
 #include "base/text/printable.hpp"
 #include "cli/command/explanations.hpp"
 #include "cli/run/follow/follow_output.hpp"
+#include "cli/run/follow/live_figures.hpp"
 #include "cli/run/follow/node_table.hpp"
 #include "protocol/messages/message.hpp"
 
@@ -77,16 +78,17 @@ private:
 
     void progress(protocol::RunView const& view) {
         said_steps_ = view.steps_done;
+        auto const live = live_figures(view);
         print({{"schema", "osora.progress/1"},
                {"run", view.number},
                {"attempt", view.status.attempt},
                {"steps_done", view.steps_done},
                {"steps", view.steps},
-               {"loss", protocol::to_json(view.last_loss)},
-               {"smooth_loss", protocol::to_json(view.smooth_loss)},
-               {"step_time_s", view.step_time_s},
-               {"samples_per_s", view.samples_per_s},
-               {"eta_s", view.eta_s},
+               {"loss", live.loss},
+               {"smooth_loss", live.smooth_loss},
+               {"step_time_s", live.step_time_s},
+               {"samples_per_s", live.samples_per_s},
+               {"eta_s", live.eta_s},
                {"data_wait_share", protocol::to_json(view.data_wait_share)},
                {"exposed_comm_share", protocol::to_json(view.exposed_comm_share)},
                {"rss_bytes", view.rss_bytes},

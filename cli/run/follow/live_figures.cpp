@@ -1,0 +1,21 @@
+#include "cli/run/follow/live_figures.hpp"
+
+#include <cmath>
+
+namespace osora::cli {
+
+LiveFigures live_figures(protocol::RunView const& view) {
+    bool const has_steps = !view.recent_steps.empty();
+    bool const has_end = view.steps > 0 || (view.status.scoring && view.clips > 0);
+    bool const counts_samples = view.samples_per_s > 0;
+    auto const known = [](bool is_known, double value) {
+        return protocol::to_json(is_known ? value : NAN);
+    };
+    return {.loss = known(view.has_loss, view.last_loss),
+            .smooth_loss = known(view.has_loss, view.smooth_loss),
+            .step_time_s = known(has_steps, view.step_time_s),
+            .samples_per_s = known(has_steps && counts_samples, view.samples_per_s),
+            .eta_s = known(has_steps && has_end, view.eta_s)};
+}
+
+}  // namespace osora::cli
