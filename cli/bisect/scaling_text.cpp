@@ -3,6 +3,7 @@
 #include "base/text/units.hpp"
 #include "cli/text/terminal.hpp"
 #include "cli/text/text_table.hpp"
+#include "cli/trial/tune_plan.hpp"
 #include "db/analysis/report/prediction_report.hpp"
 
 #include <fmt/format.h>
@@ -223,12 +224,9 @@ json::object scaling_answer_json(ScalingAnswer const& answer) {
         culprits.push_back(std::move(culprit));
     }
     for (auto const& each : answer.remedies) {
-        remedies.push_back(json::object{{"key", each.key},
-                                        {"value", each.value},
-                                        {"helps", each.kept},
-                                        {"gain", protocol::to_json(each.decision.gain)},
-                                        {"low", protocol::to_json(each.decision.low)},
-                                        {"high", protocol::to_json(each.decision.high)}});
+        json::object remedy{{"key", each.key}, {"value", each.value}, {"helps", each.kept}};
+        add_gain(remedy, each);
+        remedies.push_back(std::move(remedy));
     }
     return {{"series", answer.series},
             {"verdict", scaling_verdict(answer)},

@@ -152,14 +152,11 @@ std::string verdict_text(plan::TuneVerdict const& verdict) {
 protocol::json::object json_of(Tuning const& tuning, plan::TuneSearch const& search) {
     protocol::json::array verdicts;
     for (auto const& each : search.verdicts()) {
-        verdicts.push_back(protocol::json::object{
-            {"key", each.key},
-            {"value", each.value},
-            {"kept", each.kept},
-            {"gain", each.decision.gain},
-            {"low", each.decision.low},
-            {"high", each.decision.high},
-            {"reason", each.failure.empty() ? each.decision.reason : each.failure}});
+        protocol::json::object verdict{
+            {"key", each.key}, {"value", each.value}, {"kept", each.kept}};
+        add_gain(verdict, each);
+        verdict["reason"] = each.failure.empty() ? each.decision.reason : each.failure;
+        verdicts.push_back(std::move(verdict));
     }
     return {{"run", tuning.run.name},
             {"rung", tuning.run.rung},

@@ -86,6 +86,15 @@ std::vector<std::string> sets_of(plan::TuneSettings const& settings) {
     return sets;
 }
 
+void add_gain(protocol::json::object& into, plan::TuneVerdict const& verdict) {
+    auto const share = [&verdict](double value) {
+        return verdict.failure.empty() ? protocol::to_json(value) : protocol::json::value();
+    };
+    into["gain"] = share(verdict.decision.gain);
+    into["low"] = share(verdict.decision.low);
+    into["high"] = share(verdict.decision.high);
+}
+
 std::string run_file_lines(plan::TuneSettings const& kept) {
     std::map<std::string, std::string> sections;
     std::string rows;  // of tables that the run file has already

@@ -7,6 +7,7 @@
 #include "plan/decision.hpp"
 #include "plan/nccl/nccl_advice.hpp"
 #include "plan/tune/tune_search.hpp"
+#include "protocol/json.hpp"
 
 #include <string>
 #include <string_view>
@@ -29,6 +30,9 @@ namespace osora::cli {
 
 /// "--set" for each.
 [[nodiscard]] std::vector<std::string> sets_of(plan::TuneSettings const& settings);
+
+/// Adds `gain`, `low` and `high`, shares of the step; null: the setting did not run.
+void add_gain(protocol::json::object& into, plan::TuneVerdict const& verdict);
 
 /// The lines for a run file with the kept settings; empty if there are none.
 [[nodiscard]] std::string run_file_lines(plan::TuneSettings const& kept);

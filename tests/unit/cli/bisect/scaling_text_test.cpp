@@ -106,6 +106,22 @@ TEST(ScalingText, AFailedTrialHasNoTimeInJson) {
     EXPECT_NEAR(object.at("trials").at(1).at("value_s").to_number<double>(), 1.001, 1e-9);
 }
 
+TEST(ScalingText, ARemedyThatDidNotRunHasNoGainInJson) {
+    auto reported = answer();
+    reported.remedies = {
+        {.key = "parallel.overlap", .value = "false", .decision = {}, .failure = {}},
+        {.key = "parallel.grad_bucket_mib", .value = "100", .decision = {}, .failure = {}}};
+    reported.remedies[0].failure = "run stage1-bisect-0044 ended with 1";
+    reported.remedies[1].decision.gain = 0.04;
+    auto const object = scaling_answer_json(reported);
+    auto const& remedies = object.at("remedies");
+    for (char const* name : {"gain", "low", "high"}) {
+        EXPECT_TRUE(remedies.at(0).at(name).is_null()) << name;
+    }
+    EXPECT_DOUBLE_EQ(remedies.at(1).at("gain").as_double(), 0.04);
+    EXPECT_EQ(remedies.at(1).at("low").as_double(), 0);
+}
+
 // The run has trained 80 steps, the last 20 of them in a stage.
 TEST(ScalingText, SaysThatTrialsReachNoStage) {
     db::analysis::RunSummary run;
