@@ -68,6 +68,16 @@ TEST(TrialStart, WithNothingChosenItIsTheGoodRunInAnyShell) {
     EXPECT_THAT(start->config.faults.exclude_nodes, ElementsAre("n3", "n4"));
 }
 
+// ssh.hosts and Slurm may name a node otherwise than it names itself.
+TEST(TrialStart, NodesCountWhateverTheFormOfTheirNames) {
+    std::vector<std::string> const named{"n1.cluster", "n2.cluster", "N3", "n4"};
+    auto const start = trial_start(good(), bad(), {}, kShell, named);
+    ASSERT_TRUE(start.has_value()) << start.error().message;
+    EXPECT_THAT(start->config.faults.exclude_nodes, ElementsAre("N3", "n4"));
+    auto const atoms = triable_atoms(good(), bad(), named);
+    EXPECT_THAT(atoms.not_tried, Not(Contains(Field(&NotTried::why, HasSubstr("allocation")))));
+}
+
 TEST(TrialStart, AHistoryCannotSetVariablesThatLoadCode) {
     auto given = good();
     for (char const* name : {"LD_PRELOAD", "PATH", "PYTHONPATH", "PYTHONSTARTUP", "BASH_ENV"}) {
