@@ -179,17 +179,29 @@ protocol::json::object plan_json(BisectPlan const& plan) {
     return bisect_json(plan, nothing);
 }
 
-int run_bisect(Context const& context, Arguments const& arguments) {
-    if (arguments.value("--scaling")) {
-        if (arguments.value("GOOD")) {
-            return fail(kExitUsage, "name runs, or a series with --scaling");
+/// What does not go together; "": all does.
+std::string misused(Arguments const& arguments) {
+    if (!arguments.has("--scaling")) {
+        if (!arguments.has("GOOD")) {
+            return "name two runs, or the slow one, or a series with --scaling";
         }
-        if (!arguments.has("--set")) return bisect_scaling(context, arguments);
-        return fail(kExitUsage, "--set bisect.build is for two runs, not for --scaling");
+        for (char const* option : {"--nodes", "--strong"}) {
+            if (arguments.has(option)) return fmt::format("{} is for --scaling SERIES", option);
+        }
+        return "";
     }
-    if (!arguments.value("GOOD")) {
-        return fail(kExitUsage, "name two runs, or the slow one, or a series with --scaling");
+    if (arguments.has("GOOD")) return "name runs, or a series with --scaling";
+    if (arguments.has("--set")) return "--set bisect.build is for two runs, not for --scaling";
+    if (arguments.has("--trials")) {
+        return "--trials is for two runs; --scaling runs each size four times, within "
+               "--budget-gpu-h";
     }
+    return "";
+}
+
+int run_bisect(Context const& context, Arguments const& arguments) {
+    if (auto const why = misused(arguments); !why.empty()) return fail(kExitUsage, why);
+    if (arguments.has("--scaling")) return bisect_scaling(context, arguments);
     auto const state = state_dir(context.environment);
     if (state.has_error()) return fail(kExitUsage, state.error());
     auto bisection = [&]() -> Result<Bisection> {
@@ -265,7 +277,7 @@ CommandSpec bisect_command() {
                      .help = "Show what differs and what a search would cost, and run nothing."},
                     {.name = "--real", .value = "", .help = "Train in each trial."},
                     {.name = "--steps", .value = "N", .help = "Steps of a trial (25)."},
-                    {.name = "--trials", .value = "N", .help = "At most so many (120)."},
+                    {.name = "--trials", .value = "N", .help = "Two runs: at most so many (120)."},
                     {.name = "--budget-gpu-h",
                      .value = "N",
                      .help = "At most so many GPU-hours (bisect.budget_gpu_h)."},

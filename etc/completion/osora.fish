@@ -342,7 +342,7 @@ complete -c osora -n '__osora_is "bisect"' -l strong -d '--scaling: keep the glo
 complete -c osora -n '__osora_is "bisect"' -l dry-run -d 'Show what differs and what a search would cost, and run nothing'
 complete -c osora -n '__osora_is "bisect"' -l real -d 'Train in each trial'
 complete -c osora -n '__osora_is "bisect"' -l steps -x -d 'Steps of a trial (25)'
-complete -c osora -n '__osora_is "bisect"' -l trials -x -d 'At most so many (120)'
+complete -c osora -n '__osora_is "bisect"' -l trials -x -d 'Two runs: at most so many (120)'
 complete -c osora -n '__osora_is "bisect"' -l budget-gpu-h -x -d 'At most so many GPU-hours (bisect.budget_gpu_h)'
 complete -c osora -n '__osora_is "bisect"' -l anew -d 'Measure again what is known'
 complete -c osora -n '__osora_is "bisect"' -l set -x -d 'How to build a commit, when the runs do not say: ["make"]'

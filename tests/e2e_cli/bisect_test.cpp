@@ -139,6 +139,10 @@ TEST_F(Bisect, SaysWhatItCannotCompare) {
     EXPECT_EQ(osora({"bisect", "1", "2"}).code, 2);
     EXPECT_EQ(osora({"bisect", "1", "--scaling", "demo"}).code, 2);
     EXPECT_EQ(osora({"bisect", "--scaling", "demo"}).code, 2);
+    auto const bounded = osora({"bisect", "--scaling", "demo", "--trials", "20"});
+    EXPECT_EQ(bounded.code, 2);
+    EXPECT_THAT(bounded.err, HasSubstr("--trials is for two runs"));
+    EXPECT_THAT(osora({"bisect", "1", "--nodes", "4"}).err, HasSubstr("--nodes is for --scaling"));
     write_run_file(30);
     EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
     auto const alone = osora({"bisect", "1"});
