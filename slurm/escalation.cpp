@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace osora::slurm {
 namespace {
 
@@ -38,6 +40,20 @@ JobWarning warning_of(JobSignal const& signal, JobWarning before) {
     if (!signal.end_s || left_s < -kOverTime_s) return before;
     if (left_s <= kEarly_s) return JobWarning::time_limit;
     return before == JobWarning::preemption ? before : JobWarning::none;
+}
+
+bool says_cancelled(std::string_view log, std::string_view job_id) {
+    // "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-28T17:00:00 DUE TO TIME LIMIT ***"
+    constexpr std::string_view kCancelled = " CANCELLED AT ", kEnd = " ***";
+    auto const begin = log.rfind(fmt::format("*** JOB {} ON ", job_id));
+    if (begin == std::string_view::npos) return false;
+    auto line = log.substr(begin);
+    line = line.substr(0, line.find('\n'));
+    auto const at = line.find(kCancelled);
+    if (at == std::string_view::npos || !line.ends_with(kEnd)) return false;
+    auto const words = line.substr(at + kCancelled.size());
+    auto const why = words.substr(std::min(words.find(' '), words.size()));
+    return why == kEnd || why.starts_with(" DUE to SIGNAL ");
 }
 
 EscalationStep next_escalation(EscalationState const& state) {

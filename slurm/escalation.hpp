@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace osora::slurm {
@@ -37,6 +38,10 @@ struct JobSignal {
 /// clusters, before a preemption; SIGTERM comes at the time limit, at the end of a preemption's
 /// grace, and from scancel.
 [[nodiscard]] JobWarning warning_of(JobSignal const& signal, JobWarning before);
+
+/// Whether `log`, what the job printed, ends the job by a request (scancel): slurmstepd writes
+/// there that it was cancelled, and names a time limit, a preemption, a requeue or a failed node.
+[[nodiscard]] bool says_cancelled(std::string_view log, std::string_view job_id);
 
 struct EscalationState {
     protocol::Verdict verdict = protocol::Verdict::none;  // of the run; none: still undecided

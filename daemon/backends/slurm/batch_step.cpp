@@ -17,9 +17,11 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <string_view>
 
 namespace osora::daemon {
 namespace {
@@ -43,6 +45,7 @@ public:
         : options_(options), signals_(std::move(signals)), env_(env), log_(log) {}
 
     Result<int> run() {
+        printed_before_ = printed().size();
         OSORA_TRY(auto const before, read_run_status(options_.paths.dir));
         bool resume = before.state == protocol::RunState::done;
         if (resume && before.verdict == protocol::Verdict::ok) return 0;
@@ -72,6 +75,28 @@ public:
     }
 
 private:
+    [[nodiscard]] std::string job_id() const {
+        return variable_or(options_.environment, "SLURM_JOB_ID", "");
+    }
+
+    /// By the job, and by its earlier lives when it was requeued; "": it is long, or elsewhere
+    /// ([slurm] extra).
+    [[nodiscard]] std::string printed() const {
+        constexpr std::int64_t kBytesMax = 1 << 20;
+        auto text = read_file(options_.paths.dir / fmt::format("job-{}.log", job_id()), kBytesMax);
+        return text.has_value() ? std::move(*text) : std::string();
+    }
+
+    /// In its last minute a job may be cancelled, too.
+    void look_for_scancel() {
+        if (warning_ != slurm::JobWarning::time_limit) return;
+        auto const text = printed();
+        auto const since = std::string_view(text).substr(std::min(printed_before_, text.size()));
+        if (!slurm::says_cancelled(since, job_id())) return;
+        log_.info("the job was cancelled before its time limit", {});
+        warning_ = slurm::JobWarning::none;
+    }
+
     /// Whether a controller has begun since. That the run is over says nothing: it may have been
     /// reopened and have ended again.
     [[nodiscard]] bool is_reopened_since(int incarnations) const {
@@ -131,6 +156,7 @@ private:
 
     Result<int> finish(ExitStatus const& ended) {
         int const exit_code = ended.signal != 0 ? kExitInternal : ended.exit_code;
+        look_for_scancel();
         NextJob const next{options_.paths, options_.environment, warning_, exit_code};
         auto const said = escalate(next, env_);
         // The next job enters this environment again.
@@ -150,6 +176,7 @@ private:
     Logger& log_;
     slurm::JobWarning warning_ = slurm::JobWarning::none;
     int warned_ = 0;
+    std::size_t printed_before_ = 0;
 };
 
 }  // namespace

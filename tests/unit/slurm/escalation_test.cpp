@@ -71,6 +71,25 @@ TEST(JobWarning, TheTimeLimitRemainsTheReasonWhenTheJobIsEnded) {
     EXPECT_EQ(ended(17'200, JobWarning::none), JobWarning::none);
 }
 
+// Texts of slurmstepd (src/slurmd/slurmstepd/req.c).
+TEST(JobLog, TellsACancelledJobFromOneWhoseTimeIsOver) {
+    std::string const cancelled =
+        "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-11-28T17:00:00";
+    EXPECT_TRUE(says_cancelled("ready\n" + cancelled + " ***\n", "12"));
+    EXPECT_TRUE(says_cancelled(cancelled + " DUE to SIGNAL Terminated ***", "12"));
+    EXPECT_TRUE(says_cancelled(cancelled + " ***\ntime=17:00:01 level=info msg=\"end\"\n", "12"));
+    for (char const* why :
+         {" DUE TO TIME LIMIT ***", " DUE TO PREEMPTION ***", " DUE TO JOB REQUEUE ***",
+          " DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***"}) {
+        EXPECT_FALSE(says_cancelled(cancelled + why + "\n", "12")) << why;
+        EXPECT_FALSE(says_cancelled(cancelled + " ***\n" + cancelled + why + "\n", "12")) << why;
+    }
+    EXPECT_FALSE(says_cancelled(cancelled + " ***\n", "1")) << "of another job";
+    EXPECT_FALSE(says_cancelled(cancelled + " ***\n", "2"));
+    EXPECT_FALSE(says_cancelled(cancelled, "12")) << "torn";
+    EXPECT_FALSE(says_cancelled("", "12"));
+}
+
 TEST(Escalation, AUsersStopIsFinalWhateverSlurmWarnsOf) {
     for (auto const warning : {JobWarning::none, JobWarning::time_limit, JobWarning::preemption}) {
         for (auto const verdict :
