@@ -36,7 +36,7 @@ struct LoaderOptions {
     double bad_share_max = 0.10;  // share of samples with an undecodable clip, checked after
     int bad_grace_samples = 50;   // this many samples
     /// false: a bad clip's sample is missing, which is not an error unless bad_grace_samples in a
-    /// row cannot be read.
+    /// row are BadClip::unreadable.
     bool replace_bad = true;
     bool count_frames = false;  // LoadedSample::num_frames comes from the file, not from the list
 };
@@ -51,7 +51,10 @@ struct BadClip {
     /// or is known to crash FFmpeg. Reported once per clip, and not a bad sample; with `path` as
     /// replacement the clip is used anyway.
     bool listed_wrong = false;
-    bool unreadable = false;  // the file system failed, or the time was over; not its content
+    /// The file system failed, or the time was over: a later try may read it. Not its content, nor
+    /// its rights.
+    bool unreadable = false;
+    Errc code = Errc::corrupt;  // of the attempt
 };
 
 /// "NAME: REASON; NAME instead".

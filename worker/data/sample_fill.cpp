@@ -5,9 +5,12 @@
 #include "plan/buckets/hash.hpp"
 #include "worker/data/listed_size.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <new>
 
@@ -18,6 +21,14 @@ namespace {
 /// Errors that say nothing of a clip's content.
 bool is_unreadable(Errc code) {
     return code == Errc::io || code == Errc::timed_out || code == Errc::not_found;
+}
+
+/// Whether the rights of the file forbid to read it: no outage, and it stays so.
+bool is_forbidden(std::string const& path) {
+    int const fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) return errno == EACCES || errno == EPERM;
+    ::close(fd);
+    return false;
 }
 
 /// The attempts for one sample.
@@ -98,8 +109,7 @@ private:
                               fmt::format("listed with {} frames, has {}", clip.num_frames, frames),
                               fits ? "its windows are taken from those" : "");
         } else if (decoded.has_error()) {
-            note(clip, decoded.error().message, clip.gone || clip.crashed);
-            filled_.bad.back().unreadable = !clip.gone && is_unreadable(decoded.error().code);
+            note_failed(clip, decoded.error());
         }
         if (index == ref_.clip && !fits) any_bucket_ = filled_.bad.back().listed_wrong;
         return fits;
@@ -184,8 +194,15 @@ private:
                                .reason = std::move(reason),
                                .sample = ref_,
                                .replacement = {},
-                               .listed_wrong = listed_wrong,
-                               .unreadable = false});
+                               .listed_wrong = listed_wrong});
+    }
+
+    void note_failed(Clip const& clip, Error const& error) {
+        bool const forbidden = error.code == Errc::io && is_forbidden(clip.path);
+        note(clip, (forbidden ? "no permission: " : "") + error.message, clip.gone || clip.crashed);
+        BadClip& bad = filled_.bad.back();
+        bad.code = error.code;
+        bad.unreadable = !clip.gone && !forbidden && is_unreadable(error.code);
     }
 
     /// `used`: how the clip is used all the same; "": it is not.

@@ -7,6 +7,7 @@
 #include "worker/data/sample_fill.hpp"
 
 #include <fcntl.h>
+#include <sys/fsuid.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -161,6 +162,39 @@ TEST_F(LoaderTest, ClipsInARowThatCannotBeReadAreAnError) {
         << failed.error().message;
     for (Clip& clip : manifest_.clips) clip.gone = true;  // before the start: that is known
     EXPECT_TRUE(start(plan, encoding)->next(0));
+}
+
+/// For the file system as another user, who may not read what is not his; back when it goes.
+class AsNobody {
+public:
+    AsNobody() {
+        if (::geteuid() == 0) ::setfsuid(65534);
+    }
+    AsNobody(AsNobody const&) = delete;
+    AsNobody& operator=(AsNobody const&) = delete;
+    ~AsNobody() { ::setfsuid(::geteuid()); }
+};
+
+/// It stays so, and says nothing about the other clips: no outage, however many there are.
+TEST_F(LoaderTest, ClipsWithoutPermissionInARowAreNoOutage) {
+    LoaderOptions encoding = options(0);  // the rights are those of the calling thread
+    encoding.replace_bad = false;
+    encoding.bad_grace_samples = 4;
+    auto const plan = schedule({4, 4, 4});
+    for (Clip const& clip : manifest_.clips)
+        std::filesystem::permissions(clip.path, std::filesystem::perms::none);
+    std::filesystem::permissions(folder_.path(), std::filesystem::perms::all);
+    auto const loader = start(plan, encoding);
+    AsNobody const nobody;
+    for (std::uint64_t step = 0; step < 3; ++step) {
+        auto const batch = loader->next(step);
+        ASSERT_TRUE(batch) << batch.error().message;
+        ASSERT_EQ(batch->bad_clips().size(), batch->samples().size());
+        for (BadClip const& bad : batch->bad_clips()) {
+            EXPECT_FALSE(bad.unreadable);
+            EXPECT_EQ(bad.reason, "no permission: open: Permission denied");
+        }
+    }
 }
 
 TEST(ClipTimer, NamesAClipOnceWhenItIsSlow) {
