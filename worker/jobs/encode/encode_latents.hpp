@@ -6,7 +6,8 @@
 namespace osora::worker {
 
 /// Makes the shards `open` of plan.latents, in order; ends early when the agent asks. Skips clips
-/// that cannot be decoded, and reports them to the agent.
+/// that cannot be decoded, and reports them to the agent. Clips that cannot be read are tried again
+/// (for 60 s in all); a shard with a clip that the file system still does not give is not written.
 [[nodiscard]] Result<void> encode_latents(plan::WorkerJob const& job, EncodePlan const& plan,
                                           VaePipeline const& vae,
                                           std::vector<std::size_t> const& open, EncodeSteps& steps);

@@ -124,6 +124,21 @@ Result<std::int64_t> file_bytes(std::filesystem::path const& path) {
     return static_cast<std::int64_t>(bytes);
 }
 
+/// encode_latents() leaves out shards with clips that cannot be read for now.
+Result<void> check_all_written(EncodePlan const& plan) {
+    std::size_t missing = 0;
+    for (std::size_t i = 0; i < plan.latents.size(); ++i) {
+        std::error_code ignored;
+        missing += std::filesystem::exists(plan.latent_path(i), ignored) ? 0 : 1;
+    }
+    if (missing == 0) return {};
+    return Error{Errc::io,
+                 fmt::format("encode: {} of {} shards of latents are not written, because clips "
+                             "of them cannot be read (notices clip_unreadable); resume the run "
+                             "when they can, or without their files to leave them out",
+                             missing, plan.latents.size())};
+}
+
 }  // namespace
 
 std::filesystem::path EncodePlan::latent_path(std::size_t shard) const {
@@ -178,6 +193,7 @@ Result<EncodePlan> make_encode_plan(plan::WorkerJob const& job, Encoders const& 
 }
 
 Result<protocol::CacheIndex> index_of(plan::WorkerJob const& job, EncodePlan const& plan) {
+    OSORA_TRY_VOID(check_all_written(plan));
     protocol::CacheIndex index;
     index.version = protocol::kCacheVersion;
     index.settings = plan.settings;

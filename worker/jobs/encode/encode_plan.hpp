@@ -56,7 +56,8 @@ struct Encoders {
                                                   CrashedClips const& crashed,
                                                   std::function<void()> const& sign);
 
-/// The index of the shards, which must all be complete: errors name the incomplete one.
+/// The index of the shards, which must all be complete: errors name the incomplete one. io: shards
+/// are not written, as clips of them could not be read.
 [[nodiscard]] Result<protocol::CacheIndex> index_of(plan::WorkerJob const& job,
                                                     EncodePlan const& plan);
 

@@ -3,6 +3,7 @@
 #include "worker/jobs/job_parts.hpp"
 
 #include <algorithm>
+#include <thread>
 
 namespace osora::worker {
 namespace {
@@ -45,6 +46,14 @@ void EncodeSteps::end(std::string const& bucket, std::int64_t samples, double wo
 void EncodeSteps::notice(std::string const& kind, std::string const& detail) {
     agent_.send(protocol::WorkerNotice{
         .kind = kind, .severity = "warning", .step = next_, .detail = detail});
+}
+
+bool EncodeSteps::wait(double seconds) const {
+    constexpr std::chrono::milliseconds kLook(100);
+    auto const until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+    while (!stopped() && std::chrono::steady_clock::now() < until)
+        std::this_thread::sleep_for(kLook);
+    return !stopped();
 }
 
 Result<OpenWork> open_work(EncodePlan const& plan, int rank, int world_size) {
