@@ -19,13 +19,20 @@ extern "C" {
 namespace osora::worker {
 
 struct AvFree {
-    void operator()(AVFormatContext* context) const { avformat_close_input(&context); }
+    /// With its file, where that was opened for it.
+    void operator()(AVFormatContext* context) const {
+        AVIOContext* file = (context->flags & AVFMT_FLAG_CUSTOM_IO) != 0 ? context->pb : nullptr;
+        avformat_close_input(&context);
+        avio_closep(&file);
+    }
+    void operator()(AVIOContext* file) const { avio_closep(&file); }
     void operator()(AVCodecContext* context) const { avcodec_free_context(&context); }
     void operator()(AVPacket* packet) const { av_packet_free(&packet); }
     void operator()(AVFrame* frame) const { av_frame_free(&frame); }
     void operator()(SwsContext* context) const { sws_freeContext(context); }
 };
 using FormatContext = std::unique_ptr<AVFormatContext, AvFree>;
+using InputFile = std::unique_ptr<AVIOContext, AvFree>;
 using CodecContext = std::unique_ptr<AVCodecContext, AvFree>;
 using Packet = std::unique_ptr<AVPacket, AvFree>;
 using Frame = std::unique_ptr<AVFrame, AvFree>;

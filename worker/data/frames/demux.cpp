@@ -65,6 +65,12 @@ bool header_suffices(AVFormatContext const& context, AVStream const& stream) {
            stream.nb_frames > 0;
 }
 
+/// Of a read that fails demuxers make the end of the file, and of that a file without headers.
+Result<void> check_reads(AVIOContext const* file, std::string_view what, CallGuard const& guard) {
+    if (file == nullptr || file->error >= 0) return {};
+    return av_error(file->error, what, guard);
+}
+
 Result<void> find_stream_info(AVFormatContext& context, CallGuard const& guard,
                               std::int64_t pixels_max) {
     std::vector<Options> options(context.nb_streams);
@@ -76,6 +82,7 @@ Result<void> find_stream_info(AVFormatContext& context, CallGuard const& guard,
     }
     int const error = avformat_find_stream_info(&context, dicts.empty() ? nullptr : dicts.data());
     for (std::size_t i = 0; i < options.size(); ++i) *options[i].get() = dicts[i];
+    OSORA_TRY_VOID(check_reads(context.pb, "read stream headers", guard));
     if (error < 0) return av_error(error, "read stream headers", guard);
     return {};
 }
@@ -97,24 +104,39 @@ std::string other_format(std::string const& path) {
     return fmt::format("{} ({})", found->name, found->long_name);
 }
 
+/// The context does not open it: it would close it on failure, with the error of the last read.
+Result<InputFile> open_file(std::string const& url, CallGuard& guard) {
+    AVIOInterruptCB const poll{.callback = &CallGuard::poll, .opaque = &guard};
+    AVIOContext* file = nullptr;
+    int const error = avio_open2(&file, url.c_str(), AVIO_FLAG_READ, &poll, nullptr);
+    if (error < 0) return av_error(error, "open", guard);
+    return InputFile(file);
+}
+
 Result<FormatContext> open_input(std::string const& path, CallGuard& guard) {
+    std::string const url = "file:" + path;
+    OSORA_TRY(InputFile file, open_file(url, guard));
+    AVIOContext const& reads = *file;
     AVFormatContext* context = avformat_alloc_context();
     if (context == nullptr) return Error{Errc::out_of_memory, "open: no memory"};
     context->interrupt_callback = {.callback = &CallGuard::poll, .opaque = &guard};
+    context->pb = file.get();
     Options options;
     options.set("protocol_whitelist", "file");
     options.set("format_whitelist", kFormats);
     options.set("pattern_type", "none");  // "%d" in the name of a picture is just a name
     // Frees the context itself on failure.
-    int const error =
-        avformat_open_input(&context, ("file:" + path).c_str(), nullptr, options.get());
+    int const error = avformat_open_input(&context, url.c_str(), nullptr, options.get());
+    FormatContext opened(error < 0 ? nullptr : context);
+    if (opened) static_cast<void>(file.release());  // closed with the context
+    OSORA_TRY_VOID(check_reads(&reads, "open", guard));
     bool const refused = error == AVERROR_INVALIDDATA || error == AVERROR(EINVAL);
     if (refused && check(guard).has_value()) {
         std::string const other = other_format(path);
         if (!other.empty()) return Error{Errc::corrupt, "open: no video but " + other};
     }
     if (error < 0) return av_error(error, "open", guard);
-    return FormatContext(context);
+    return opened;
 }
 
 /// Whether the pictures accompany a sound or a clip: covers and thumbnails are never the video.

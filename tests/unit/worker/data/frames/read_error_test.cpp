@@ -91,6 +91,40 @@ TEST(ReadError, InTheMiddleOfAFileIsNoDamage) {
     }
 }
 
+/// An mp4 whose index of packets cannot be read looks as if it had none.
+TEST(ReadError, InTheHeadersOfAFileIsNoDamage) {
+    if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
+    TempFolder const folder;
+    std::string const path = folder.file("clip.mp4");
+    ASSERT_TRUE(make_clip(path, "640x360", 1.0, {"-c:v", "mpeg4", "-qscale:v", "1"}));
+    std::string const content = read_all(path);
+    auto const index = static_cast<off_t>(content.rfind("moov"));
+    constexpr off_t kReadAhead = 1 << 17;
+    ASSERT_GT(index, 2 * kReadAhead);
+    ASSERT_LT(index, static_cast<off_t>(content.size()));
+    struct stat info {};
+    ASSERT_EQ(::stat(path.c_str(), &info), 0);
+    ClipDecoder decoder;
+    for (int const error : {EIO, ESTALE}) {
+        bad_sectors() = {.file = info.st_ino,
+                         .first = index - kReadAhead,
+                         .end = static_cast<off_t>(content.size()),
+                         .error = error};
+        auto const probed = decoder.probe(path);
+        auto const decoded = decoder.verify(path, {});
+        bad_sectors() = {};
+        ASSERT_TRUE(probed.has_error() && decoded.has_error());
+        EXPECT_EQ(probed.error().code, Errc::io) << probed.error().message;
+        EXPECT_EQ(decoded.error().code, Errc::io) << decoded.error().message;
+    }
+    EXPECT_TRUE(decoder.verify(path, {}));
+    // A file that really ends there is damaged.
+    write_all(path, content.substr(0, static_cast<std::size_t>(index) - 4));
+    auto const cut = decoder.probe(path);
+    ASSERT_TRUE(cut.has_error());
+    EXPECT_EQ(cut.error().code, Errc::corrupt) << cut.error().message;
+}
+
 }  // namespace
 }  // namespace osora::worker
 
