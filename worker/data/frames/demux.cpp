@@ -13,6 +13,7 @@
 #include <vector>
 
 extern "C" {
+#include <libavutil/avstring.h>
 #include <libavutil/dict.h>
 #include <libavutil/error.h>
 }
@@ -101,6 +102,7 @@ std::string other_format(std::string const& path) {
     int score = 0;
     AVInputFormat const* const found = av_probe_input_format3(&data, /*is_opened=*/1, &score);
     if (found == nullptr || score < kSure || found->long_name == nullptr) return {};
+    if (av_match_list(found->name, kFormats, ',') != 0) return {};  // a damaged one of ours
     return fmt::format("{} ({})", found->name, found->long_name);
 }
 
