@@ -9,6 +9,8 @@
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/in_order.hpp"
 #include "worker/data/listed_size.hpp"
+#include "worker/data/row_figures.hpp"
+#include "worker/data/skipped_rows.hpp"
 
 #include <fmt/format.h>
 
@@ -42,10 +44,7 @@ Result<void> fill_gaps(ClipDecoder& decoder, Clip& clip) {
     }
     if (says_all(clip)) return {};
     OSORA_TRY(ClipFacts const facts, decoder.probe(clip.path));
-    if (clip.num_frames == 0) clip.num_frames = facts.num_frames;
-    if (clip.height == 0) clip.height = facts.height;
-    if (clip.width == 0) clip.width = facts.width;
-    if (clip.fps == 0.0) clip.fps = facts.fps;
+    fill_figures(clip, facts);
     clip.probed = true;
     return {};
 }
@@ -245,13 +244,6 @@ void add_row(ListedClip listed, Result<void> filled, ManifestOptions const& opti
     if (options.sign) options.sign();
 }
 
-Error nothing_usable(Manifest const& manifest) {
-    SkippedRow const& first = manifest.skipped.front();
-    return {Errc::invalid_input,
-            fmt::format("none of its {} rows can be used; the first, line {} ({}): {}",
-                        manifest.skipped.size(), first.line, first.path, first.reason)};
-}
-
 }  // namespace
 
 Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path const& folder,
@@ -280,7 +272,8 @@ Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path cons
     }));
     add_rows();
     auto const unusable = [](Clip const& clip) { return clip.gone || clip.crashed; };
-    if (std::ranges::all_of(manifest.clips, unusable)) return nothing_usable(manifest);
+    if (std::ranges::all_of(manifest.clips, unusable))
+        return nothing_usable(manifest.skipped.size(), manifest.skipped.front());
     if (options.check_sizes) ListedSizes(manifest, remembered, options, decoders).check();
     manifest.fingerprint = fingerprint_of(manifest.clips);
     return manifest;

@@ -3,6 +3,7 @@
 #include "base/text/units.hpp"
 #include "plan/model/trained_model.hpp"
 #include "worker/cache/text_cache.hpp"
+#include "worker/data/skipped_rows.hpp"
 #include "worker/jobs/checkpoint_peers.hpp"
 #include "worker/jobs/encode/check_captions.hpp"
 #include "worker/jobs/job_parts.hpp"
@@ -77,13 +78,9 @@ struct StageParts {
 };
 
 void report_rows(Manifest const& manifest, plan::WorkerJob const& job, AgentLink& agent) {
-    for (SkippedRow const& row : manifest.skipped) {
-        agent.send(
-            protocol::WorkerNotice{.kind = "clip_skipped",
-                                   .severity = "warning",
-                                   .step = 0,
-                                   .detail = fmt::format("{}:{}: {}: {}", job.config.data.manifest,
-                                                         row.line, row.path, row.reason)});
+    for (std::string const& line : describe_skipped(manifest.skipped, job.config.data.manifest)) {
+        agent.send(protocol::WorkerNotice{
+            .kind = "clip_skipped", .severity = "warning", .step = 0, .detail = line});
     }
     for (std::string const& line : describe_sizes(manifest, job)) {
         agent.send(protocol::WorkerNotice{

@@ -2,8 +2,8 @@
 
 #include "worker/data/frames/decoder.hpp"
 #include "worker/data/manifest.hpp"
-
-#include <fmt/format.h>
+#include "worker/data/row_figures.hpp"
+#include "worker/data/skipped_rows.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -26,9 +26,7 @@ struct Decoded {
 Result<Clip> with_figures(Clip clip) {
     if (clip.num_frames > 0 && clip.height > 0 && clip.width > 0) return clip;
     OSORA_TRY(ClipFacts const facts, ClipDecoder().probe(clip.path));
-    if (clip.num_frames == 0) clip.num_frames = facts.num_frames;
-    if (clip.height == 0) clip.height = facts.height;
-    if (clip.width == 0) clip.width = facts.width;
+    fill_figures(clip, facts);
     return clip;
 }
 
@@ -45,13 +43,6 @@ Result<Decoded> decode(Clip const& row) {
     return Decoded{took.count(), picture * static_cast<double>(decoder.counts().frames_decoded)};
 }
 
-Error nothing_usable(std::vector<ListedClip> const& rows) {
-    ListedClip const& first = rows.front();
-    return {Errc::invalid_input,
-            fmt::format("none of its {} rows can be used; the first, line {} ({}): {}", rows.size(),
-                        first.clip.line, first.clip.path, first.fault)};
-}
-
 }  // namespace
 
 Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest,
@@ -59,7 +50,11 @@ Result<double> decode_ms_per_megapixel(std::filesystem::path const& manifest,
     // No other file of the list is opened: it may have millions.
     OSORA_TRY(auto list, list_clips(manifest, columns));
     auto const unusable = [](ListedClip const& each) { return !each.fault.empty(); };
-    if (std::ranges::all_of(list, unusable)) return nothing_usable(list).in(manifest.string());
+    if (std::ranges::all_of(list, unusable)) {
+        ListedClip const& first = list.front();
+        return nothing_usable(list.size(), {first.clip.line, first.clip.path, first.fault})
+            .in(manifest.string());
+    }
     std::erase_if(list, unusable);
     Decoded sum;
     std::size_t const stride = (list.size() + kClips - 1) / kClips;

@@ -2,6 +2,7 @@
 
 #include "base/files/files.hpp"
 #include "protocol/json.hpp"
+#include "worker/data/skipped_rows.hpp"
 #include "worker/jobs/encode/encode_latents.hpp"
 #include "worker/jobs/encode/encode_text.hpp"
 #include "worker/jobs/job_parts.hpp"
@@ -71,10 +72,8 @@ int steps_of(std::int64_t entries, std::int64_t at_once) {
 }
 
 void report_start(EncodePlan const& plan, plan::WorkerJob const& job, EncodeSteps& steps) {
-    for (SkippedRow const& row : plan.manifest.skipped) {
-        steps.notice("clip_skipped", fmt::format("{}:{}: {}: {}", job.config.data.manifest,
-                                                 row.line, row.path, row.reason));
-    }
+    for (auto const& line : describe_skipped(plan.manifest.skipped, job.config.data.manifest))
+        steps.notice("clip_skipped", line);
     for (auto const& line : describe_sizes(plan.manifest, job)) steps.notice("clip_repaired", line);
     if (!plan.set.unused_clips.empty()) {
         steps.notice("data_unused",
