@@ -45,7 +45,8 @@ private:
 Result<void> check_file(std::string const& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
-        return Error{errno == ENOENT || errno == ENOTDIR ? Errc::not_found : Errc::io,
+        bool const none = errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG;
+        return Error{none ? Errc::not_found : Errc::io,
                      fmt::format("open: {}", std::strerror(errno))};
     }
     // A pipe or a device could block for ever.

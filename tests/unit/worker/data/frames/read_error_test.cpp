@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <filesystem>
+#include <string>
 
 namespace osora::worker {
 namespace {
@@ -24,6 +25,14 @@ TEST(ReadError, OfAFileSystemIsNoDamage) {
         EXPECT_EQ(av_error(error, "read", guard).code, Errc::corrupt) << error;
     EXPECT_EQ(av_error(AVERROR(ENOENT), "open", guard).code, Errc::not_found);
     EXPECT_EQ(av_error(AVERROR(ENOMEM), "open", guard).code, Errc::out_of_memory);
+}
+
+/// A row whose quote is missing makes such names: waiting for the file system does not help.
+TEST(ReadError, ANameThatIsTooLongIsOfNoFile) {
+    TempFolder const folder;
+    auto const probed = ClipDecoder().probe(folder.file(std::string(300, 'x') + ".mp4"));
+    ASSERT_TRUE(probed.has_error());
+    EXPECT_EQ(probed.error().code, Errc::not_found) << probed.error().message;
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they have a read() of theirs
