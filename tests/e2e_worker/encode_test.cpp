@@ -31,7 +31,23 @@ namespace {
 using testing::HasSubstr;
 namespace fs = std::filesystem;
 
-using Encode = CacheTest;
+class Encode : public CacheTest {
+protected:
+    /// The encoders of the job and its plan, whose clips are remembered, as a first attempt has
+    /// them.
+    void plan_once(plan::WorkerJob const& job) {
+        auto vae = worker::make_vae(job, {}, encoders_.notices);
+        ASSERT_TRUE(vae.has_value()) << vae.error().message;
+        encoders_.vae.emplace(std::move(*vae));
+        auto made = worker::make_encode_plan(job, encoders_, {}, {});
+        ASSERT_TRUE(made.has_value()) << made.error().message;
+        before_ = std::move(*made);
+        ASSERT_TRUE(worker::remember_clips(before_.manifest, worker::clips_read_path(job)));
+    }
+
+    worker::Encoders encoders_;
+    worker::EncodePlan before_;
+};
 
 TEST_F(Encode, GivesWhatTheAutoencoderGives) {
     encode();
@@ -273,39 +289,27 @@ TEST_F(Encode, CutsLongCaptionsAndSaysSo) {
 /// earlier attempt read, so its shards stay.
 TEST_F(Encode, AClipWhoseHeadersCrashKeepsTheSettings) {
     auto const job = encode_job(1);
-    worker::Encoders encoders;
-    auto vae = worker::make_vae(job, {}, encoders.notices);
-    ASSERT_TRUE(vae.has_value()) << vae.error().message;
-    encoders.vae.emplace(std::move(*vae));
-    auto const before = worker::make_encode_plan(job, encoders, {}, {});
-    ASSERT_TRUE(before.has_value()) << before.error().message;
-    ASSERT_TRUE(worker::remember_clips(before->manifest, worker::clips_read_path(job)));
-    std::string const path = before->manifest.clips[1].path;
+    ASSERT_NO_FATAL_FAILURE(plan_once(job));
+    std::string const path = before_.manifest.clips[1].path;
     auto const note = worker::crash_file_of(job.run_dir, 0, 0);
     fs::create_directories(note.parent_path());
     std::ofstream(note, std::ios::binary) << "11 h " << path << '\0';
     auto const after =
-        worker::make_encode_plan(job, encoders, worker::read_crashed_clips(job.run_dir), {});
+        worker::make_encode_plan(job, encoders_, worker::read_crashed_clips(job.run_dir), {});
     ASSERT_TRUE(after.has_value()) << after.error().message;
-    EXPECT_EQ(after->settings, before->settings);
-    ASSERT_EQ(after->manifest.clips.size(), before->manifest.clips.size());
+    EXPECT_EQ(after->settings, before_.settings);
+    ASSERT_EQ(after->manifest.clips.size(), before_.manifest.clips.size());
     EXPECT_TRUE(after->manifest.clips[1].crashed);
 }
 
 /// One clip that was deleted does not cost the shards that are there.
 TEST_F(Encode, AClipThatIsGoneKeepsTheSettings) {
     auto const job = encode_job(1);
-    worker::Encoders encoders;
-    auto vae = worker::make_vae(job, {}, encoders.notices);
-    ASSERT_TRUE(vae.has_value()) << vae.error().message;
-    encoders.vae.emplace(std::move(*vae));
-    auto const before = worker::make_encode_plan(job, encoders, {}, {});
-    ASSERT_TRUE(before.has_value()) << before.error().message;
-    ASSERT_TRUE(worker::remember_clips(before->manifest, worker::clips_read_path(job)));
-    fs::remove(before->manifest.clips[1].path);
-    auto const after = worker::make_encode_plan(job, encoders, {}, {});
+    ASSERT_NO_FATAL_FAILURE(plan_once(job));
+    fs::remove(before_.manifest.clips[1].path);
+    auto const after = worker::make_encode_plan(job, encoders_, {}, {});
     ASSERT_TRUE(after.has_value()) << after.error().message;
-    EXPECT_EQ(after->settings, before->settings);
+    EXPECT_EQ(after->settings, before_.settings);
     EXPECT_TRUE(after->manifest.clips[1].gone);
     ASSERT_EQ(after->manifest.skipped.size(), 1u);
     // No index of a part of the shards.
