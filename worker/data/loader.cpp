@@ -3,6 +3,7 @@
 
 #include "worker/data/clip_pixels.hpp"
 #include "worker/data/pipeline.hpp"
+#include "worker/data/retry_budget.hpp"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -179,16 +180,19 @@ public:
 private:
     void fill(Pipeline::Task const& task, ClipDecoder& decoder, ClipTimer& timer,
               std::function<void()> after_call = {}) {
-        SampleSource const source{.schedule = schedule_,
-                                  .manifest = manifest_,
-                                  .frame_stride = options_.frame_stride,
-                                  .replace_bad = options_.replace_bad,
-                                  .count_frames = options_.count_frames,
-                                  .lengths = &lengths_,
-                                  .timer = &timer,
-                                  .after_call = std::move(after_call)};
+        SampleSource source = source_of();
+        source.timer = &timer;
+        source.after_call = std::move(after_call);
         pipeline_->complete(task,
                             fill_sample(source, task.batch->refs[task.sample], decoder, task.out));
+    }
+    [[nodiscard]] SampleSource source_of() {
+        return {.schedule = schedule_,
+                .manifest = manifest_,
+                .frame_stride = options_.frame_stride,
+                .replace_bad = options_.replace_bad,
+                .count_frames = options_.count_frames,
+                .lengths = &lengths_};
     }
 
     void decode_until_end(ClipTimer& timer) {
@@ -229,7 +233,9 @@ private:
         std::chrono::duration<double> const every(std::min(1.0, options_.slow_clip_s));
         OSORA_TRY(auto work, pipeline_->wait_front(every, [this] { name_slow_clips(); }));
         auto state = std::make_unique<Batch::State>(pipeline_, std::move(work));
-        for (auto& filled : state->work->filled) {
+        for (std::size_t i = 0; i < state->work->filled.size(); ++i) {
+            auto& filled = state->work->filled[i];
+            if (is_away(*filled)) filled = wait_for_files(*state->work, i);
             if (filled->has_error()) return filled->error();
             FilledSample& sample = **filled;
             state->samples.push_back(sample.sample);
@@ -254,6 +260,36 @@ private:
         }
         if (!state->bad.empty()) last_bad_ = describe(state->bad.back());
         return state;
+    }
+
+    static bool is_away(Result<FilledSample> const& filled) {
+        return filled.has_error() && filled.error().code == Errc::unreachable;
+    }
+
+    /// A file system that is away for a moment must not end the run; the sample is the same as
+    /// without that moment. In the thread that waits, as the agent takes a silent rank for one that
+    /// hangs.
+    Result<FilledSample> wait_for_files(BatchWork const& work, std::size_t sample) {
+        using Clock = std::chrono::steady_clock;
+        ClipDecoder decoder(limits_);
+        Result<FilledSample> filled = work.filled[sample]->error();
+        RetryBudget budget(options_.wait_for_files_s);
+        for (int tries = 0; options_.wait_for_files_s > 0; ++tries) {
+            auto const start = Clock::now();
+            filled = fill_sample(source_of(), work.refs[sample], decoder,
+                                 pipeline_->place_of(work, sample));
+            if (!is_away(filled)) return filled;
+            auto const pause_s = budget.pause_s(tries);
+            if (!pause_s) break;
+            if (options_.on_slow_clip) {
+                options_.on_slow_clip(
+                    fmt::format("{}; tried again in {:.1f} s", filled.error().message, *pause_s));
+            }
+            if (!pipeline_->pause(*pause_s)) return Error{Errc::cancelled, "loader: cancelled"};
+            std::chrono::duration<double> const took = Clock::now() - start;
+            budget.spend(std::max(*pause_s, took.count()));
+        }
+        return Error{Errc::io, "loader: " + filled.error().message};
     }
 
     /// A file system that is away takes all clips with it: without an error a caller that goes on

@@ -33,6 +33,9 @@ struct LoaderOptions {
     /// for a hang.
     std::function<void(std::string const&)> on_slow_clip = {};
     double slow_clip_s = 15.0;
+    /// How long next() tries a sample again of whose clips the file system gives none; it says so
+    /// by on_slow_clip.
+    double wait_for_files_s = 0;
     double bad_share_max = 0.10;  // share of samples with an undecodable clip, checked after
     int bad_grace_samples = 50;   // this many samples
     /// false: a bad clip's sample is missing, which is not an error unless bad_grace_samples in a

@@ -36,10 +36,7 @@ std::optional<Pipeline::Task> Pipeline::find_task() {
         for (auto const& batch : batches_) {
             if (batch->taken == batch->refs.size()) continue;
             std::size_t const sample = batch->taken++;
-            std::uint8_t* const slot = memory_[batch->slot].get();
-            return Task{.batch = batch.get(),
-                        .sample = sample,
-                        .out = {slot + sample * batch->sample_bytes, batch->sample_bytes}};
+            return Task{.batch = batch.get(), .sample = sample, .out = place_of(*batch, sample)};
         }
         if (!open_batch()) return std::nullopt;
     }
@@ -107,6 +104,16 @@ void Pipeline::cancel() {
     }
     work_.notify_all();
     ready_.notify_all();
+}
+
+bool Pipeline::pause(double seconds) {
+    std::unique_lock lock(mutex_);
+    return !ready_.wait_for(lock, std::chrono::duration<double>(seconds),
+                            [this] { return cancelled_.load(); });
+}
+
+std::span<std::uint8_t> Pipeline::place_of(BatchWork const& batch, std::size_t sample) {
+    return {memory_[batch.slot].get() + sample * batch.sample_bytes, batch.sample_bytes};
 }
 
 std::span<std::uint8_t const> Pipeline::pixels(BatchWork const& batch) const {

@@ -61,10 +61,14 @@ public:
         std::chrono::duration<double> every, std::function<void()> const& meanwhile);
     void give_back(std::size_t slot);
     void cancel();
+    /// In the trainer's thread. False: cancelled, and the pause ended then.
+    [[nodiscard]] bool pause(double seconds);
 
     [[nodiscard]] std::atomic<bool> const& cancelled() const { return cancelled_; }
     [[nodiscard]] std::uint64_t due_step() const { return due_step_; }  // trainer's thread only
     [[nodiscard]] std::span<std::uint8_t const> pixels(BatchWork const& batch) const;
+    /// For the samples of a batch that nobody else fills.
+    [[nodiscard]] std::span<std::uint8_t> place_of(BatchWork const& batch, std::size_t sample);
 
 private:
     [[nodiscard]] bool open_batch();                // with the lock held

@@ -213,11 +213,13 @@ private:
 
     [[nodiscard]] Error none_of(std::uint64_t attempts) const {
         BadClip const& last = filled_.bad.back();
-        return {Errc::corrupt,
-                fmt::format("bucket {} x {} x {}: none of {} clips could be decoded; the last, "
-                            "{}: {}",
+        bool const away = std::ranges::all_of(filled_.bad, [](BadClip const& bad) {
+            return bad.unreadable && bad.code != Errc::timed_out;
+        });
+        return {away ? Errc::unreachable : Errc::corrupt,
+                fmt::format("bucket {} x {} x {}: none of {} clips could be {}; the last, {}: {}",
                             bucket_.key.num_frames, bucket_.key.height, bucket_.key.width, attempts,
-                            last.path, last.reason)};
+                            away ? "read" : "decoded", last.path, last.reason)};
     }
 
     SampleSource const& source_;

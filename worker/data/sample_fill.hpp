@@ -60,7 +60,8 @@ struct SampleSource {
 
 /// `out`: num_frames x height x width x 3 bytes of the sample's bucket. Without replacements a bad
 /// clip's sample is `missing`. Errors: corrupt (the clip and every allowed replacement are bad),
-/// cancelled; out_of_memory and io name the clip whose decoding threw an exception.
+/// unreachable (the file system gives none of them), cancelled; out_of_memory and io name the clip
+/// whose decoding threw an exception.
 [[nodiscard]] Result<FilledSample> fill_sample(SampleSource const& source,
                                                plan::SampleRef const& ref, ClipDecoder& decoder,
                                                std::span<std::uint8_t> out);

@@ -171,6 +171,7 @@ LoaderOptions loader_options(plan::WorkerJob const& job) {
     options.num_workers = layout.num_workers;
     options.prefetch_factor = layout.prefetch_factor;
     options.bad_share_max = job.config.data.bad_samples_max;
+    options.wait_for_files_s = 120;  // shorter than peers wait in a collective
     options.host_memory_bytes = static_cast<std::int64_t>(job.config.data.host_memory_gib /
                                                           per_node * static_cast<double>(kGiB));
     return options;
