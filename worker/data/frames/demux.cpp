@@ -204,12 +204,13 @@ Error no_video(AVFormatContext const& context) {
 }
 
 /// Errors that say nothing about the content of a file: a network file system that went away (NFS,
-/// Lustre, FUSE), a disk, rights, too many open files.
+/// Lustre, FUSE), a disk, rights, too many open files. Not EPERM: demuxers and decoders return a
+/// plain -1 for data that they do not like.
 bool is_of_file_system(int error) {
-    constexpr std::array kErrors{EIO,       EACCES,       EPERM,      ESTALE,       ETIMEDOUT,
-                                 ENXIO,     ENODEV,       EMFILE,     ENFILE,       EREMOTEIO,
-                                 ENOTCONN,  ESHUTDOWN,    ECONNRESET, ECONNABORTED, ECONNREFUSED,
-                                 EHOSTDOWN, EHOSTUNREACH, ENETUNREACH};
+    constexpr std::array kErrors{EIO,          EACCES,     ESTALE,       ETIMEDOUT,    ENXIO,
+                                 ENODEV,       EMFILE,     ENFILE,       EREMOTEIO,    ENOTCONN,
+                                 ESHUTDOWN,    ECONNRESET, ECONNABORTED, ECONNREFUSED, EHOSTDOWN,
+                                 EHOSTUNREACH, ENETUNREACH};
     return std::ranges::find(kErrors, AVUNERROR(error)) != kErrors.end();
 }
 

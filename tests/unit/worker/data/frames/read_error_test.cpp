@@ -23,6 +23,7 @@ TEST(ReadError, OfAFileSystemIsNoDamage) {
     for (int const error :
          {AVERROR_INVALIDDATA, AVERROR(EINVAL), AVERROR_EOF, AVERROR_PATCHWELCOME})
         EXPECT_EQ(av_error(error, "read", guard).code, Errc::corrupt) << error;
+    EXPECT_EQ(av_error(-1, "decode", guard).code, Errc::corrupt);  // of many decoders and demuxers
     EXPECT_EQ(av_error(AVERROR(ENOENT), "open", guard).code, Errc::not_found);
     EXPECT_EQ(av_error(AVERROR(ENOMEM), "open", guard).code, Errc::out_of_memory);
 }
