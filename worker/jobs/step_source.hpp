@@ -20,9 +20,9 @@ struct StepBatch {
     StepInput input;                   // its pixels are `clips`'s
     std::string bucket;                // "64x64x8"
     std::int64_t predicted_bytes = 0;  // peak of a rank in this bucket, by the plan
-    double data_wait_s = 0;            // peak of a rank in this bucket according to the plan
+    double data_wait_s = 0;            // how long next() waited for it
     std::vector<BadClip> bad;          // clips that were replaced
-    std::optional<Batch> clips;        // clips that were replaced
+    std::optional<Batch> clips;        // owns the pixels; none with latents
 };
 
 class StepSource {
