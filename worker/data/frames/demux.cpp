@@ -73,6 +73,16 @@ Result<void> check_reads(AVIOContext const* file, std::string_view what, CallGua
     return av_error(file->error, what, guard);
 }
 
+/// Of a demuxer whose reads succeeded: Matroska's and others return EIO for a file that is cut.
+/// Only image2 opens and reads the file itself. `format` may be null.
+Error demux_error(int error, std::string_view what, AVInputFormat const* format,
+                  CallGuard const& guard) {
+    Error const found = av_error(error, what, guard);
+    bool const reads_itself = format != nullptr && (format->flags & AVFMT_NOFILE) != 0;
+    if (found.code != Errc::io || reads_itself) return found;
+    return {Errc::corrupt, fmt::format("{}: the file is cut or damaged", what)};
+}
+
 Result<void> find_stream_info(AVFormatContext& context, CallGuard const& guard,
                               std::int64_t pixels_max) {
     std::vector<Options> options(context.nb_streams);
@@ -85,7 +95,7 @@ Result<void> find_stream_info(AVFormatContext& context, CallGuard const& guard,
     int const error = avformat_find_stream_info(&context, dicts.empty() ? nullptr : dicts.data());
     for (std::size_t i = 0; i < options.size(); ++i) *options[i].get() = dicts[i];
     OSORA_TRY_VOID(check_reads(context.pb, "read stream headers", guard));
-    if (error < 0) return av_error(error, "read stream headers", guard);
+    if (error < 0) return demux_error(error, "read stream headers", context.iformat, guard);
     return {};
 }
 
@@ -138,7 +148,7 @@ Result<FormatContext> open_input(std::string const& path, CallGuard& guard) {
         std::string const other = other_format(path);
         if (!other.empty()) return Error{Errc::corrupt, "open: no video but " + other};
     }
-    if (error < 0) return av_error(error, "open", guard);
+    if (error < 0) return demux_error(error, "open", nullptr, guard);
     return opened;
 }
 
@@ -292,7 +302,7 @@ Result<bool> Demuxer::read(AVPacket& packet) {
             return av_error(context_->pb->error, "read", *guard_);
         }
         if (error == AVERROR_EOF) return false;
-        if (error < 0) return av_error(error, "read", *guard_);
+        if (error < 0) return demux_error(error, "read", context_->iformat, *guard_);
         if (packet.stream_index != stream_index_) continue;
         std::size_t size = 0;
         auto const* headers = av_packet_get_side_data(&packet, AV_PKT_DATA_NEW_EXTRADATA, &size);
@@ -308,7 +318,8 @@ Result<bool> Demuxer::read(AVPacket& packet) {
 Result<void> Demuxer::seek(std::int64_t dts) {
     fresh_ = false;
     int const error = avformat_seek_file(context_.get(), stream_index_, INT64_MIN, dts, dts, 0);
-    if (error < 0) return av_error(error, "seek", *guard_);
+    OSORA_TRY_VOID(check_reads(context_->pb, "seek", *guard_));
+    if (error < 0) return demux_error(error, "seek", context_->iformat, *guard_);
     return {};
 }
 

@@ -28,6 +28,27 @@ TEST(ReadError, OfAFileSystemIsNoDamage) {
     EXPECT_EQ(av_error(AVERROR(ENOMEM), "open", guard).code, Errc::out_of_memory);
 }
 
+/// FFmpeg's Matroska demuxer returns EIO where the file ends too soon.
+TEST(ReadError, AFileThatIsCutIsDamaged) {
+    if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
+    TempFolder const folder;
+    std::string const whole = folder.file("whole.mkv"), cut = folder.file("cut.mkv");
+    ASSERT_TRUE(make_clip(whole, "160x96", 0.4, {"-c:v", "mpeg4"}));
+    std::string const content = read_all(whole);
+    FrameWindow const all{.start = 0, .stride = 1, .num_frames = 10};
+    ClipDecoder decoder;
+    ASSERT_TRUE(decoder.verify(whole, all));
+    int failed = 0;
+    for (std::size_t bytes = 40; bytes < content.size(); bytes += 1 + content.size() / 60) {
+        write_all(cut, content.substr(0, bytes));
+        auto const decoded = decoder.verify(cut, all);
+        if (decoded.has_value()) continue;  // the index behind the clusters is not needed
+        EXPECT_EQ(decoded.error().code, Errc::corrupt) << bytes << ": " << decoded.error().message;
+        ++failed;
+    }
+    EXPECT_GT(failed, 10);
+}
+
 /// A row whose quote is missing makes such names: waiting for the file system does not help.
 TEST(ReadError, ANameThatIsTooLongIsOfNoFile) {
     TempFolder const folder;
