@@ -85,6 +85,8 @@ private:
                                                           row.fields.size(), width_)};
         }
         if (listed.path.empty()) return Error{Errc::invalid_input, "the path is empty"};
+        if (listed.path.find('\0') != std::string::npos)  // another file, to the system
+            return Error{Errc::invalid_input, "the path has a NUL byte"};
         OSORA_TRY(listed.num_frames, count(row, ClipColumn::num_frames));
         OSORA_TRY(listed.height, count(row, ClipColumn::height));
         OSORA_TRY(listed.width, count(row, ClipColumn::width));

@@ -253,6 +253,21 @@ TEST_F(ManifestTest, JsonLinesAreAList) {
     }
 }
 
+/// To the system it is the file whose name ends there.
+TEST_F(ManifestTest, ANulInAPathIsNamed) {
+    using namespace std::string_literals;
+    for (std::string const& list :
+         {"path,num_frames,height,width,fps\na.mp4,51,360,640,30\na.mp4\0x,51,360,640,30\n"s,
+          "{\"path\": \"a.mp4\", \"num_frames\": 51, \"height\": 360, \"width\": 640, \"fps\": "
+          "30}\n"
+          "{\"path\": \"a.mp4\\u0000x\", \"num_frames\": 51}\n"s}) {
+        auto const manifest = *parse(list);
+        EXPECT_EQ(manifest.clips.size(), 1u);
+        ASSERT_EQ(manifest.skipped.size(), 1u);
+        EXPECT_EQ(manifest.skipped[0].reason, "the path has a NUL byte");
+    }
+}
+
 TEST_F(ManifestTest, KeysOfJsonLinesAreMappedAsColumnsAre) {
     std::string const list =
         "{\"video\": \"a.mp4\", \"size\": 1}\n"
