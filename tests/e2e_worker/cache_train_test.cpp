@@ -370,8 +370,8 @@ TEST_F(CachedTraining, EvaluatesHeldOutClipsTheSameWayEachTime) {
         if (type != "checkpoint" && type != "evaluated") continue;
         order.push_back(type + " " + std::to_string(message.at("step").as_int64()));
     }
-    EXPECT_THAT(order, testing::ElementsAre("checkpoint 2", "evaluated 2",
-                                            "evaluated 3", "checkpoint 3"));
+    EXPECT_THAT(order,
+                testing::ElementsAre("checkpoint 2", "evaluated 2", "evaluated 3", "checkpoint 3"));
     for (auto const& each : ended.of("evaluated")) EXPECT_EQ(each.at("samples").as_int64(), 5);
 }
 

@@ -4,13 +4,18 @@
 #include "worker/cache/latent_cache.hpp"
 #include "worker/cache/text_cache.hpp"
 #include "worker/data/prefetcher.hpp"
+#include "worker/data/retry_budget.hpp"
 #include "worker/train/sample_rng.hpp"
 #include "worker/train/step_boundary.hpp"
+#include "worker/train/torch_failure.hpp"
 
 #include <ATen/ops/stack.h>
 #include <fmt/format.h>
 
+#include <atomic>
 #include <chrono>
+#include <functional>
+#include <thread>
 
 namespace osora::worker {
 namespace {
@@ -95,6 +100,14 @@ private:
     Captions captions_;
 };
 
+constexpr double kWaitForShards_s = 120;
+
+/// Whether the file system may give it later.
+bool is_of_files(Error const& error) {
+    if (is_torch_failure(error)) return false;
+    return error.code == Errc::io || error.code == Errc::not_found;
+}
+
 /// Rows are mapped and put together by the prefetcher's thread.
 class LatentSource final : public StepSource {
 public:
@@ -106,11 +119,16 @@ public:
           dp_size_(steps.dp_size),
           seed_(static_cast<std::uint64_t>(job.config.train.seed)),
           sample_(job.config.data.sample_latents),
+          on_slow_(steps.on_slow_clip),
           prefetcher_(
               [this](std::uint64_t step) { return make(step); },
               {.start = steps.start,
                .stop = steps.stop,
                .ahead = static_cast<std::size_t>(std::max(1, job.plan.chosen.prefetch_factor))}) {}
+
+    LatentSource(LatentSource const&) = delete;
+    LatentSource& operator=(LatentSource const&) = delete;
+    ~LatentSource() override { stopping_ = true; }
 
     Result<StepBatch> next(int step) override {
         auto const begin = std::chrono::steady_clock::now();
@@ -119,12 +137,39 @@ public:
         batch.data_wait_s = waited.count();
         return batch;
     }
-    [[nodiscard]] bool stop(double limit_s) override { return prefetcher_.stop(limit_s); }
+    [[nodiscard]] bool stop(double limit_s) override {
+        stopping_ = true;
+        return prefetcher_.stop(limit_s);
+    }
 
 private:
+    /// A file system that is away for a moment must not end the run.
     Result<StepBatch> make(std::uint64_t step) {
-        return at_step_boundary(fmt::format("latents of step {}", step),
-                                [&] { return read(step); });
+        RetryBudget budget(kWaitForShards_s);
+        for (int tries = 0;; ++tries) {
+            auto const begin = std::chrono::steady_clock::now();
+            auto batch = at_step_boundary(fmt::format("latents of step {}", step),
+                                          [&] { return read(step); });
+            if (batch.has_value() || !is_of_files(batch.error())) return batch;
+            auto const pause_s = budget.pause_s(tries);
+            if (!pause_s) return batch;
+            if (on_slow_)
+                on_slow_(
+                    fmt::format("{}; tried again in {:.1f} s", batch.error().message, *pause_s));
+            if (!pause(*pause_s)) return batch;
+            std::chrono::duration<double> const took = std::chrono::steady_clock::now() - begin;
+            budget.spend(took.count());
+        }
+    }
+
+    /// False: the source is to stop.
+    [[nodiscard]] bool pause(double seconds) const {
+        constexpr std::chrono::milliseconds kLook(50);
+        auto const until =
+            std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+        while (!stopping_ && std::chrono::steady_clock::now() < until)
+            std::this_thread::sleep_for(kLook);
+        return !stopping_;
     }
 
     Result<StepBatch> read(std::uint64_t step) {
@@ -163,6 +208,8 @@ private:
     int rank_, dp_size_;
     std::uint64_t seed_;
     bool sample_;
+    std::function<void(std::string const&)> on_slow_;  // from the prefetcher's thread
+    std::atomic<bool> stopping_ = false;
     Prefetcher<StepBatch> prefetcher_;  // last: its thread uses the others
 };
 

@@ -40,8 +40,9 @@ public:
 /// Which of the steps: a run's own, or those of an evaluation.
 struct SourceSteps {
     int rank = 0, dp_size = 1;
-    std::uint64_t start = 0, stop = 0;                          // [start, stop)
-    std::function<void(std::string const&)> on_slow_clip = {};  // see LoaderOptions
+    std::uint64_t start = 0, stop = 0;  // [start, stop)
+    /// See LoaderOptions; for a cache it is called from another thread when a shard cannot be read.
+    std::function<void(std::string const&)> on_slow_clip = {};
 };
 
 /// As configured in the job. `data` and `job` must outlive it.
