@@ -4,11 +4,13 @@
 #include "worker/vae_training/sum_over_ranks.hpp"
 
 #include <ATen/ops/clamp.h>
+#include <ATen/ops/maximum.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 #include <c10/core/GradMode.h>
 #include <torch/csrc/autograd/autograd.h>
 
+#include <cmath>
 #include <utility>
 
 namespace osora::worker {
@@ -18,6 +20,12 @@ constexpr double kWeightNormEps = 1e-4, kWeightMost = 1e4;
 
 void want_gradients(std::vector<at::Tensor>& weights, bool wanted) {
     for (at::Tensor& each : weights) each.set_requires_grad(wanted);
+}
+
+bool all_finite(std::vector<at::Tensor> const& tensors) {
+    at::Tensor largest = at::zeros({}, tensors.front().options());
+    for (at::Tensor const& each : tensors) largest = at::maximum(largest, each.abs().max());
+    return std::isfinite(largest.item<double>());  // the largest of numbers and NaN is NaN
 }
 
 at::Tensor norm_at(at::Tensor const& loss, at::Tensor const& weights) {
@@ -75,6 +83,11 @@ void Adversary::update(std::optional<Group> const& group) {
     all.push_back(clips_);
     sum_over_ranks(group, all);
     if (clips_.item<double>() == 0) return forget();
+    // The same sums on every rank: all leave out the same updates.
+    if (!all_finite(sums_)) {
+        ++left_out_;
+        return forget();
+    }
     for (std::size_t i = 0; i < weights_.size(); ++i)
         weights_[i].mutable_grad() = sums_[i].div_(clips_);
     std::int64_t const done = steps_.item<std::int64_t>();

@@ -41,8 +41,10 @@ public:
     void learn(at::Tensor const& real, at::Tensor const& fake);
     /// Discards gradients since the last update, because the previous step was skipped.
     void forget();
-    /// One optimizer step, by the mean over the clips of all ranks.
+    /// One optimizer step, by the mean over the clips of all ranks; none if that is not finite.
     void update(std::optional<Group> const& group);
+    /// Updates since the start of the process whose gradient was not finite.
+    [[nodiscard]] int left_out() const { return left_out_; }
 
     /// Live: weights, moments and the number of steps, for checkpoints.
     [[nodiscard]] std::vector<NamedTensor> state() const;
@@ -55,6 +57,7 @@ private:
     std::vector<at::Tensor> sums_;  // of gradients over clips; empty: nothing learned
     at::Tensor clips_;              // (1): how many
     at::Tensor steps_;              // (1) int64
+    int left_out_ = 0;
 };
 
 }  // namespace osora::worker

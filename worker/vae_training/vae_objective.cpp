@@ -219,7 +219,10 @@ std::vector<NamedTensor> VaeObjective::state() const {
 
 Figures VaeObjective::figures() const {
     if (!section_.real_rec) return {};
-    return {{"psnr_db", psnr_db_}};
+    Figures figures{{"psnr_db", psnr_db_}};
+    if (parts_.adversary && parts_.adversary->left_out() > 0)
+        figures.emplace("discriminator_skipped", parts_.adversary->left_out());
+    return figures;
 }
 
 }  // namespace osora::worker

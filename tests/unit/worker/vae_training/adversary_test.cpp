@@ -133,6 +133,29 @@ TEST(Adversary, RanksThatLearnNothingStayInStep) {
     }
 }
 
+// One NaN in its weights makes every later loss of the autoencoder NaN, also from a checkpoint.
+TEST(Adversary, AGradientThatIsNotFiniteChangesNothing) {
+    Adversary adversary(small(), 1, {});
+    at::Tensor const real = at::randn({1, 3, 10, 24, 24}), fake = at::randn({1, 3, 10, 24, 24});
+    adversary.learn(real, fake);
+    adversary.update({});
+    std::vector<at::Tensor> before;
+    for (NamedTensor const& each : adversary.state()) before.push_back(each.tensor.clone());
+    for (double const bad : {std::nan(""), HUGE_VAL}) {
+        adversary.learn(real, fake.mul(bad));
+        adversary.update({});
+    }
+    EXPECT_EQ(adversary.left_out(), 2);
+    auto const after = adversary.state();
+    ASSERT_EQ(after.size(), before.size());
+    for (std::size_t i = 0; i < after.size(); ++i)
+        EXPECT_TRUE(after[i].tensor.equal(before[i])) << after[i].name;
+    adversary.learn(real, fake);
+    adversary.update({});
+    EXPECT_EQ(adversary.left_out(), 2);
+    EXPECT_EQ(adversary.state().back().tensor.item<std::int64_t>(), 2);
+}
+
 TEST(Adversary, ContinuesFromItsState) {
     Adversary one(small(), 1, {}), other(small(), 2, {});
     at::Tensor const real = at::randn({1, 3, 10, 24, 24}), fake = at::randn({1, 3, 10, 24, 24});
