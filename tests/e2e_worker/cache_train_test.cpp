@@ -195,6 +195,14 @@ TEST_F(CachedTraining, CaptionsGoWithClipsToo) {
     captions_[2].second = "a caption that nobody encoded";
     write_captions(captions_);
     EXPECT_THAT(refusal(pixels, 13), HasSubstr("1 of 4 captions are not in it, the first of line"));
+    // Nor those of held-out clips, which the first evaluation would miss many steps later.
+    fs::copy_file(folder_ / "clips.csv", folder_ / "held.csv");
+    captions_[2].second = "";
+    write_captions(captions_);
+    fs::remove_all(folder_ / "run dir" / "checkpoints");
+    auto held_out = pixels;
+    held_out.config.data.eval_manifest = "held.csv";
+    EXPECT_THAT(refusal(held_out, 13), HasSubstr("data.eval_manifest: text.embeddings: "));
 }
 
 TEST_F(CachedTraining, MmditNamesCaptionsWithoutPadding) {
@@ -296,7 +304,7 @@ TEST_F(CachedTraining, EvaluatesInTheMemoryThatTheTrainingLeaves) {
     EXPECT_EQ(small.left_out, 0);
     EXPECT_EQ(none.left_out, 1);
     EXPECT_EQ(none.samples, 0);
-    EXPECT_THAT(none.lacked, testing::ContainsRegex("bucket [0-9x]+: .*no room"));
+    EXPECT_THAT(none.why, testing::ContainsRegex("bucket [0-9x]+: .*no room"));
     // A run that is to stop has little time left to save.
     worker::Trainer trainer(job, std::make_unique<Brightness>(100), {});
     int asked = 0;
@@ -305,7 +313,7 @@ TEST_F(CachedTraining, EvaluatesInTheMemoryThatTheTrainingLeaves) {
     auto const stopped = opened_with(all).value()->run(trainer, calls).value();
     EXPECT_EQ(stopped.left_out, 1);
     EXPECT_EQ(stopped.samples, 0);
-    EXPECT_TRUE(stopped.lacked.empty());
+    EXPECT_TRUE(stopped.why.empty());
 }
 
 TEST_F(CachedTraining, EvaluatesHeldOutClipsTheSameWayEachTime) {

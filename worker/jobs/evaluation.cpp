@@ -2,14 +2,20 @@
 
 #include "base/text/units.hpp"
 #include "plan/buckets/one_pass.hpp"
+#include "worker/jobs/agent_link.hpp"
+#include "worker/parallel/on_any_rank.hpp"
+#include "worker/train/torch_failure.hpp"
 
 #include <ATen/ops/empty.h>
+#include <fmt/format.h>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include <algorithm>
 #include <chrono>
 #include <exception>
 #include <filesystem>
+#include <string>
+#include <utility>
 
 namespace osora::worker {
 namespace {
@@ -70,8 +76,12 @@ std::vector<plan::OnePassStep> share_of(std::vector<plan::OnePassStep> const& st
     return own;
 }
 
-/// As many as the rank with most: ranks that gather parameters in forward wait for each other in
-/// every pass.
+/// Whether ranks wait for each other in every pass.
+bool peers_meet(plan::LayoutPlan const& layout) {
+    return layout.zero_stage == 3 || layout.tp_size * layout.sp_size * layout.pp_size > 1;
+}
+
+/// As many as the rank with most: ranks that meet evaluate as many batches, and agree after each.
 void fill_up(std::vector<plan::OnePassStep>& own, std::vector<plan::OnePassStep> const& all,
              int dp_size) {
     auto const ranks = static_cast<std::size_t>(dp_size);
@@ -85,6 +95,22 @@ Result<plan::OnePassSchedule> schedule_of(TrainData const& data, plan::WorkerJob
     set.buckets = {data.schedule->buckets().begin(), data.schedule->buckets().end()};
     return plan::OnePassSchedule::make(std::move(set), std::move(steps),
                                        static_cast<std::uint64_t>(job.config.train.seed));
+}
+
+/// Of the clips, or their file system: the training can go on without the loss on them.
+bool is_of_data(Error const& error) {
+    bool const unread = error.code == Errc::corrupt || error.code == Errc::io ||
+                        error.code == Errc::not_found || error.code == Errc::timed_out;
+    return unread && !is_torch_failure(error);
+}
+
+Error with_advice(Error const& error, StepBatch const& batch) {
+    if (error.code != Errc::out_of_memory) return Error(error).in("evaluation");
+    auto const samples = batch.input.samples;
+    char const* const smaller = samples > 1 ? "lower micro_batch_size of this [[bucket]], or " : "";
+    return Error{error.code, fmt::format("evaluation: bucket {}, {} clips in a pass: {}; {}leave "
+                                         "data.eval_manifest out",
+                                         batch.bucket, samples, error.message, smaller)};
 }
 
 /// Steps of all ranks, of as many clips as a loader has memory for: the same on every rank.
@@ -119,7 +145,7 @@ Result<std::unique_ptr<Evaluation>> Evaluation::open(plan::WorkerJob const& job,
     if (steps.has_error()) return Error(steps.error()).in("data.eval_manifest");
     auto own = share_of(*steps, made->ranks_);
     made->counted_ = own.size();
-    if (job.plan.chosen.zero_stage == 3) fill_up(own, *steps, made->ranks_.dp_size);
+    if (peers_meet(job.plan.chosen)) fill_up(own, *steps, made->ranks_.dp_size);
     made->steps_ = own.size();
     OSORA_TRY(auto schedule, schedule_of(*made->data_, made->job_, std::move(own)));
     made->data_->schedule = std::make_unique<plan::OnePassSchedule>(std::move(schedule));
@@ -149,33 +175,49 @@ Result<Evaluation::Sums> Evaluation::over_ranks(Sums own) const {
     }
 }
 
-/// `lacked`: what the allocator said, if not even one clip fits. Peers that do not meet in passes
-/// then need not wait: the rest is left out.
+/// Nothing after the first time.
+std::string Evaluation::once(std::string const& kind, std::string text) {
+    return reported_.insert(kind).second ? std::move(text) : std::string();
+}
+
+/// Peers that do not meet in passes need not wait for a rank that leaves out the rest; others agree
+/// on it after each batch is read.
 Result<Evaluation::Sums> Evaluation::own_sums(Trainer& trainer, Calls const& calls,
-                                              std::string& lacked) {
+                                              std::string& why) {
     constexpr Sums left_out{.loss = 0, .samples = 0, .left_out = 1};
+    bool const meets = trainer.meets_peers();
     Sums sums;
     if (steps_ == 0) return sums;
     SourceSteps const all{.stop = steps_, .on_slow_clip = calls.on_slow_clip};
     OSORA_TRY(source_, make_step_source(*data_, job_, all));
     for (std::uint64_t step = 0; step < steps_; ++step) {
         calls.progress();
-        if (!trainer.meets_peers() && calls.stops()) return left_out;
-        OSORA_TRY(auto batch, source_->next(static_cast<int>(step)));
-        for (BadClip const& bad : batch.bad)
+        bool const stops = calls.stops();
+        if (stops && !meets) return left_out;
+        auto batch = source_->next(static_cast<int>(step));
+        bool const unread = batch.has_error();
+        if (unread && !is_of_data(batch.error())) return Error(batch.error()).in("evaluation");
+        OSORA_TRY(bool const leaves,
+                  meets ? on_any_rank(ranks_.all, stops || unread) : Result<bool>(unread));
+        // A thread that hangs would hold the end of the source up.
+        if (unread && !source_->stop(kStopLimit_s)) return Error(batch.error()).in("evaluation");
+        if (unread) why = once("clips", "data.eval_manifest: " + batch.error().message);
+        if (leaves) return left_out;
+        for (BadClip const& bad : batch->bad)
             if (reported_.insert(bad.path + ": " + bad.reason).second) calls.on_bad_clip(bad);
-        batch.input.on_lack = calls.on_lack;
-        auto const loss = trainer.loss(batch.input);
+        batch->input.on_lack = calls.on_lack;
+        auto const loss = trainer.loss(batch->input);
         if (loss.has_error()) {
-            Error const& error = loss.error();
-            if (error.code != Errc::out_of_memory || trainer.meets_peers())
-                return Error(error).in("evaluation");
-            lacked = "bucket " + batch.bucket + ": " + error.message;
+            if (loss.error().code != Errc::out_of_memory || meets)
+                return with_advice(loss.error(), *batch);
+            why =
+                once("memory of " + batch->bucket, "no memory for one clip: bucket " +
+                                                       batch->bucket + ": " + loss.error().message);
             return left_out;
         }
         if (step >= counted_) continue;
-        sums.loss += *loss * static_cast<double>(batch.input.samples);
-        sums.samples += static_cast<double>(batch.input.samples);
+        sums.loss += *loss * static_cast<double>(batch->input.samples);
+        sums.samples += static_cast<double>(batch->input.samples);
     }
     return sums;
 }
@@ -183,7 +225,7 @@ Result<Evaluation::Sums> Evaluation::own_sums(Trainer& trainer, Calls const& cal
 Result<Evaluation::Outcome> Evaluation::run(Trainer& trainer, Calls const& calls) {
     auto const start = std::chrono::steady_clock::now();
     Outcome outcome;
-    OSORA_TRY(auto const own, own_sums(trainer, calls, outcome.lacked));
+    OSORA_TRY(auto const own, own_sums(trainer, calls, outcome.why));
     source_.reset();
     OSORA_TRY(auto const sums, over_ranks(own));
     std::chrono::duration<double> const passed = std::chrono::steady_clock::now() - start;

@@ -23,13 +23,15 @@ public:
         double loss = 0;           // mean over the samples of all ranks
         std::int64_t samples = 0;  // of all ranks
         double seconds = 0;
-        int left_out = 0;    // ranks that had no memory for one clip, or are to stop: then no loss
-        std::string lacked;  // what this rank's allocator said, if it is one of them
+        int left_out = 0;  // ranks that left it out, and so no loss: no memory for one clip, clips
+                           // that cannot be read, or they are to stop
+        std::string why;   // one of the first two, on this rank; once for each bucket, or clips
     };
     struct Calls {
         std::function<void()> progress = [] {};  // before each micro-batch
         std::function<void()> on_lack = {};      // as in StepInput
-        /// Whether to leave out the rest; not asked where ranks meet in a pass.
+        /// Whether to leave out the rest: asked before each micro-batch; ranks that meet in a pass
+        /// leave out the same.
         std::function<bool()> stops = [] { return false; };
         std::function<void(std::string const&)> on_slow_clip = {};  // see LoaderOptions
         std::function<void(BadClip const&)> on_bad_clip = [](BadClip const&) {};  // once each
@@ -48,7 +50,8 @@ public:
 
     /// All ranks call it after the same step; each evaluates a share of the samples. Evaluates the
     /// live weights, like the training loss. What does not fit into memory runs in smaller passes.
-    /// out_of_memory: of ranks that meet in a pass; else the outcome says so.
+    /// What cannot be read is left out. out_of_memory: of ranks that meet in a pass; else the
+    /// outcome says so.
     [[nodiscard]] Result<Outcome> run(Trainer& trainer, Calls const& calls);
 
     /// After an error of run(): as StepSource::stop().
@@ -66,16 +69,17 @@ private:
         double loss = 0, samples = 0;
         double left_out = 0;  // ranks
     };
-    [[nodiscard]] Result<Sums> own_sums(Trainer& trainer, Calls const& calls, std::string& lacked);
+    [[nodiscard]] Result<Sums> own_sums(Trainer& trainer, Calls const& calls, std::string& why);
+    [[nodiscard]] std::string once(std::string const& kind, std::string text);
     [[nodiscard]] Result<Sums> over_ranks(Sums own) const;
 
     plan::WorkerJob job_;  // with the held-out clips instead of the others
     TrainRanks ranks_;
     std::unique_ptr<TrainData> data_;  // its schedule has this rank's steps
     std::uint64_t steps_ = 0;
-    std::uint64_t counted_ = 0;  // the first of them; others only keep peers company (ZeRO 3)
+    std::uint64_t counted_ = 0;           // the first of them; others only keep peers company
     std::unique_ptr<StepSource> source_;  // while it runs, and after an error
-    std::set<std::string> reported_;      // bad clips, with what is wrong with them
+    std::set<std::string> reported_;      // bad clips and what is wrong with them, kinds of `why`
 };
 
 }  // namespace osora::worker

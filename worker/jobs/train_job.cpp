@@ -132,13 +132,15 @@ void report_unpadded(TrainData const& data, AgentLink& agent) {
                               data.text->path.string(), data.text_tokens)});
 }
 
-/// As for clips that are trained on: the same on all ranks, named where they are not used, and
-/// remembered for later starts.
+/// As for clips that are trained on: the same on all ranks, with captions, named where they are not
+/// used, and remembered for later starts.
 Result<void> check_held_out(Evaluation const& evaluation, StageParts const& parts) {
     auto const& data = evaluation.data();
     auto const same = check_same_data(parts.ranks.all, summary_of(data.manifest, data.hash));
     if (same.has_error()) return Error(same.error()).in("data.eval_manifest");
     if (parts.self.rank != 0) return {};
+    auto const captions = check_captions(data);
+    if (captions.has_error()) return Error(captions.error()).in("data.eval_manifest");
     report_rows(data.manifest, evaluation.job(), parts.agent);
     auto const file = clips_read_path(evaluation.job());
     return file.empty() ? Result<void>() : remember_clips(data.manifest, file);

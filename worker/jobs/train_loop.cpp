@@ -243,12 +243,12 @@ Result<void> TrainLoop::evaluate_if_due(int next_step) {
     };
     calls.on_bad_clip = [this, next_step](BadClip const& bad) { report_bad_clip(next_step, bad); };
     OSORA_TRY(auto const outcome, parts_.evaluation->run(parts_.trainer, calls));
-    if (!outcome.lacked.empty()) {
+    if (!outcome.why.empty()) {
         parts_.agent.send(protocol::WorkerNotice{
             .kind = "evaluation_skipped",
             .severity = "warning",
             .step = next_step,
-            .detail = "not evaluated: no memory for one clip: " + outcome.lacked});
+            .detail = "not evaluated, now and whenever this happens again: " + outcome.why});
     }
     if (parts_.self.rank == 0 && outcome.left_out == 0) {
         parts_.agent.send(protocol::Evaluated{.step = next_step,
