@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -77,6 +78,11 @@ void end_now(AgentLink& agent, Error const& why) {
     fmt::print(stderr, "osora-worker: {}\n", why.message);
     std::fflush(nullptr);
     ::_exit(code);
+}
+
+void end_if_stuck(AgentLink& agent, Error const& why,
+                  std::vector<std::function<bool()>> const& ended) {
+    if (!std::ranges::all_of(ended, [](auto const& each) { return each(); })) end_now(agent, why);
 }
 
 }  // namespace osora::worker

@@ -7,8 +7,10 @@
 #include "protocol/journal/framing.hpp"
 #include "protocol/messages/worker_messages.hpp"
 
+#include <functional>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 namespace osora::worker {
 
@@ -43,5 +45,11 @@ constexpr double kStopLimit_s = 5;
 /// Reports the error and ends the process, for a rank that waits for what no longer comes: no
 /// destructor of it would come back in time.
 [[noreturn]] void end_now(AgentLink& agent, Error const& why);
+
+/// After an error: what has threads. Each is asked in order whether they have ended, after a wait
+/// of its own; if not, end_now(), as neither the log nor the exit code may wait for a thread that
+/// hangs in the kernel (a dead network file system).
+void end_if_stuck(AgentLink& agent, Error const& why,
+                  std::vector<std::function<bool()>> const& ended);
 
 }  // namespace osora::worker

@@ -155,6 +155,8 @@ Result<TrainOutcome> run_loop(TrainLoop::Parts const& of_loop, plan::StepSpan co
     if (outcome.has_error()) outcome = parts.watch.explain(outcome.error());
     // A rank that is gone will not write its part of a checkpoint.
     if (outcome.has_error() && parts.peers != nullptr) parts.peers->give_up();
+    if (outcome.has_error())
+        end_if_stuck(parts.agent, outcome.error(), {[&] { return loop.ends_save(); }});
     return outcome;
 }
 
@@ -194,12 +196,11 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
                              parts.trainer, *source, parts.vote, parts.device, evaluation.get(),
                              parts.peers, parts.watch.recorder().get(), tuner.get()},
                             stage.steps, parts);
-    // Neither the log nor the exit code must wait for a thread that hangs in the kernel (a dead
-    // network file system).
-    bool const ends =
-        outcome.has_value() ||
-        (source->stop(kStopLimit_s) && (evaluation == nullptr || evaluation->stop(kStopLimit_s)));
-    if (!ends) end_now(parts.agent, outcome.error());
+    if (outcome.has_error()) {
+        end_if_stuck(parts.agent, outcome.error(),
+                     {[&] { return source->stop(kStopLimit_s); },
+                      [&] { return evaluation == nullptr || evaluation->stop(kStopLimit_s); }});
+    }
     return outcome;
 }
 

@@ -15,6 +15,8 @@ namespace osora::worker {
 namespace {
 
 constexpr int kSkippedInARowMax = 10;
+/// After an error; a disk may need that long to sync what it has taken.
+constexpr std::chrono::seconds kSaveStall{60};
 
 using Clock = std::chrono::steady_clock;
 
@@ -270,6 +272,10 @@ std::optional<CheckpointWriter::Outcome> TrainLoop::finish_save(protocol::Phase 
         enter(next);
     }
     return writer_.wait();
+}
+
+bool TrainLoop::ends_save() {
+    return writer_.ends_unless_stuck(kSaveStall, [this] { enter(protocol::Phase::checkpoint); });
 }
 
 void TrainLoop::start_checkpoint(int next_step, protocol::Phase next) {

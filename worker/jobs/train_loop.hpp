@@ -46,6 +46,10 @@ public:
     /// of the run (config.train.steps), not after that of a stage.
     [[nodiscard]] Result<TrainOutcome> run(plan::StepSpan steps);
 
+    /// After an error: waits for the save in progress as long as it writes. False: its disk takes
+    /// nothing any more, and the destructor would wait for it.
+    [[nodiscard]] bool ends_save();
+
 private:
     struct Timed {
         StepOutput output;

@@ -32,6 +32,16 @@ bool CheckpointWriter::has_advanced() {
     return std::exchange(bytes_seen_, bytes) != bytes || progress_->waits_for_others;
 }
 
+bool CheckpointWriter::ends_unless_stuck(std::chrono::milliseconds patience,
+                                         std::function<void()> const& sign) {
+    constexpr int kLooks = 6;
+    for (int silent = 0; !ends_within(patience / kLooks); sign()) {
+        silent = has_advanced() ? 0 : silent + 1;
+        if (silent == kLooks) return false;
+    }
+    return true;
+}
+
 std::optional<CheckpointWriter::Outcome> CheckpointWriter::poll() {
     return ends_within(std::chrono::milliseconds(0)) ? wait() : std::nullopt;
 }

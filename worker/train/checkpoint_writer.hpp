@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <optional>
@@ -33,6 +34,10 @@ public:
     [[nodiscard]] bool ends_within(std::chrono::milliseconds patience) const;
     /// Whether something was written since the last call, or other ranks still write.
     [[nodiscard]] bool has_advanced();
+    /// Waits until the save ends (true), or has not advanced for `patience`; calls `sign` now and
+    /// then.
+    [[nodiscard]] bool ends_unless_stuck(std::chrono::milliseconds patience,
+                                         std::function<void()> const& sign);
 
 private:
     std::filesystem::path folder_;

@@ -319,8 +319,8 @@ Result<void> encode_latents(plan::WorkerJob const& job, EncodePlan const& plan,
     OSORA_TRY(auto const loader,
               Loader::start(schedule, plan.manifest, options_of(with, schedule)));
     auto done = encode_shards({open, visits.ends}, *loader, with);
-    // The error must not wait for a thread that hangs in the kernel.
-    if (done.has_error() && !loader->stop(kStopLimit_s)) end_now(steps.agent(), done.error());
+    if (done.has_error())
+        end_if_stuck(steps.agent(), done.error(), {[&] { return loader->stop(kStopLimit_s); }});
     return done;
 }
 

@@ -1,5 +1,6 @@
 #include "worker/jobs/agent_link.hpp"
 
+#include "protocol/exit_codes.hpp"
 #include "protocol/messages/message.hpp"
 
 #include <gtest/gtest.h>
@@ -7,6 +8,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <span>
+#include <variant>
 
 namespace osora::worker {
 namespace {
@@ -63,6 +66,29 @@ TEST_F(Link, GarbageIsAnOrderToStop) {
     AgentLink link(fds_[0]);
     write_to_worker("\xff\xff\xff\xff");
     EXPECT_TRUE(link.stop_order().has_value());
+}
+
+/// The destructors of what hangs would never come back.
+TEST_F(Link, AnErrorIsReportedThoughAThreadHangs) {
+    AgentLink link(fds_[0]);
+    Error const why{Errc::unreachable, "rank 3 is gone"};
+    int asked = 0;
+    auto const ends = [&] { return ++asked > 0; };
+    end_if_stuck(link, why, {ends, ends});
+    EXPECT_EQ(asked, 2);
+    auto const hangs = [] { return false; };
+    EXPECT_EXIT(end_if_stuck(link, why, {ends, hangs}),
+                testing::ExitedWithCode(protocol::kExitComm), "osora-worker: rank 3 is gone");
+    std::array<std::byte, 4096> buffer{};
+    auto const got = read(fds_[1], buffer.data(), buffer.size());
+    ASSERT_GT(got, 0);
+    auto const frames =
+        protocol::FrameReader().feed(std::span(buffer).first(static_cast<std::size_t>(got)));
+    ASSERT_EQ(frames->size(), 1u);
+    auto const message = protocol::decode_message<protocol::FromWorker>(frames->front());
+    auto const& failed = std::get<protocol::WorkerFailed>(*message);
+    EXPECT_EQ(failed.exit_code, protocol::kExitComm);
+    EXPECT_EQ(failed.message, "rank 3 is gone");
 }
 
 }  // namespace

@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <latch>
 #include <stdexcept>
 #include <string>
 
@@ -126,6 +128,36 @@ TEST_F(CheckpointWriterTest, AnExceptionIsAFailedSaveAndNoMore) {
     CheckpointWriter next(folder_, 2);
     next.start(at_step(2), tensors(1));
     EXPECT_TRUE(next.wait()->saved.has_value());
+}
+
+/// Writes nothing before it may.
+class Hanging final : public CheckpointPeers {
+public:
+    int rank() const override { return 0; }
+    std::string tag() const override {
+        answers.wait();
+        return "test";
+    }
+    Result<void> share(int, Result<void> const&) override { return {}; }
+    Result<void> wait_for_all(int) override { return {}; }
+
+    std::latch answers{1};
+};
+
+TEST_F(CheckpointWriterTest, ASaveThatHangsIsNotWaitedFor) {
+    Hanging peers;
+    CheckpointWriter writer(folder_, 2, &peers);
+    int signs = 0;
+    auto const ends_within = [&](std::chrono::milliseconds patience) {
+        return writer.ends_unless_stuck(patience, [&] { ++signs; });
+    };
+    EXPECT_TRUE(ends_within(std::chrono::milliseconds(0)));  // there is none
+    writer.start(at_step(1), tensors(1));
+    EXPECT_FALSE(ends_within(std::chrono::milliseconds(6)));
+    EXPECT_EQ(signs, 5);
+    peers.answers.count_down();
+    EXPECT_TRUE(ends_within(std::chrono::minutes(6)));
+    EXPECT_TRUE(writer.wait()->saved.has_value());
 }
 
 }  // namespace
