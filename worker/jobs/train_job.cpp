@@ -73,6 +73,7 @@ struct StageParts {
     Trainer& trainer;
     StopVote& vote;
     Device device;
+    RetryCount& retries;
     StoreCheckpointPeers* peers;  // none: rank 0 writes checkpoints alone
     FlightWatch& watch;
 };
@@ -192,10 +193,11 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
                                std::filesystem::path(staged.run_dir) / "passes" /
                                    fmt::format("stage-{}.json", stage.index)},
                               data));
-    auto outcome = run_loop({staged, parts.self, parts.ranks.leads, data, parts.agent,
-                             parts.trainer, *source, parts.vote, parts.device, evaluation.get(),
-                             parts.peers, parts.watch.recorder().get(), tuner.get()},
-                            stage.steps, parts);
+    auto outcome =
+        run_loop({staged, parts.self, parts.ranks.leads, data, parts.agent, parts.trainer, *source,
+                  parts.vote, parts.device, parts.retries, evaluation.get(), parts.peers,
+                  parts.watch.recorder().get(), tuner.get()},
+                 stage.steps, parts);
     if (outcome.has_error()) {
         end_if_stuck(parts.agent, outcome.error(),
                      {[&] { return source->stop(kStopLimit_s); },
@@ -280,15 +282,16 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
         }
     }
     StopVote vote(group);
+    RetryCount retries(device);
     TrainOutcome outcome{start_step, false};
     std::unique_ptr<StoreCheckpointPeers> peers;
     if (trainer.is_sharded()) peers = std::make_unique<StoreCheckpointPeers>(*group, self);
     while (outcome.steps < job.config.train.steps && !outcome.stopped) {
         auto stage = plan::stage_at(job, outcome.steps);
         stage.steps.first = outcome.steps;
-        OSORA_TRY(outcome,
-                  run_stage(opened, stage,
-                            {self, ranks, agent, trainer, vote, device, peers.get(), watch}));
+        OSORA_TRY(outcome, run_stage(opened, stage,
+                                     {self, ranks, agent, trainer, vote, device, retries,
+                                      peers.get(), watch}));
     }
     return outcome;
 }

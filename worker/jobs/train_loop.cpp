@@ -143,8 +143,7 @@ void TrainLoop::report(int step, Timed const& timed) {
     metrics.rss_bytes = resident_bytes();
     metrics.peak_allocated_bytes = parts_.device.peak_allocated_bytes();
     metrics.reserved_bytes = parts_.device.cache().reserved_bytes;
-    auto const retries = parts_.device.alloc_retries();
-    metrics.alloc_retries = retries - std::exchange(alloc_retries_, retries);
+    metrics.alloc_retries = parts_.retries.since_last();
     metrics.micro_batch_size = output.micro_batch_size;
     if (output.recompute)
         metrics.recomputed_blocks = std::min(output.recompute->first_blocks, blocks_);

@@ -12,6 +12,7 @@
 #include "worker/jobs/train_job.hpp"
 #include "worker/memory/cache_policy.hpp"
 #include "worker/parallel/flight/flight_recorder.hpp"
+#include "worker/parallel/retry_count.hpp"
 #include "worker/parallel/stop_vote.hpp"
 #include "worker/train/checkpoint_writer.hpp"
 #include "worker/train/trainer.hpp"
@@ -34,6 +35,7 @@ public:
         StepSource& source;
         StopVote& vote;
         Device device;
+        RetryCount& retries;               // of the run
         Evaluation* evaluation = nullptr;  // none: no clips are held out
         CheckpointPeers* peers = nullptr;  // ranks that write checkpoints together; none: rank 0
                                            // alone
@@ -87,7 +89,6 @@ private:
     CheckpointWriter writer_;
     CachePolicy cache_;
     std::optional<std::chrono::steady_clock::time_point> first_step_;
-    std::int64_t alloc_retries_ = 0;  // until the last report
     int skipped_in_a_row_ = 0;
 };
 

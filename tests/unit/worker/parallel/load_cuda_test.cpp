@@ -2,6 +2,7 @@
 
 #include "worker/cuda/cuda_module.hpp"
 #include "worker/parallel/device.hpp"
+#include "worker/parallel/retry_count.hpp"
 
 #include <gtest/gtest.h>
 
@@ -64,6 +65,25 @@ TEST(Device, TakesTheGpuOfItsLocalRank) {
     EXPECT_EQ(device.torch(), c10::Device(c10::kCUDA, 3));
     EXPECT_EQ(device.peak_allocated_bytes(), 103);
     EXPECT_EQ(device.description(), "cuda:3, NVIDIA H200, NCCL 2.28.9");
+}
+
+/// Stages of a run report theirs one after the other.
+TEST(Device, RetriesOfTheAllocatorAreReportedOnce) {
+    CudaModule module;
+    static std::int64_t retries = 0;
+    module.memory = [](int) {
+        CudaMemory memory;
+        memory.alloc_retries = retries;
+        return memory;
+    };
+    RetryCount count(Device(module, 0));
+    std::int64_t reported = 0;
+    for (std::int64_t const so_far : {4, 4, 7}) {
+        retries = so_far;
+        reported += count.since_last();
+        EXPECT_EQ(reported, so_far);
+    }
+    EXPECT_EQ(RetryCount(Device{}).since_last(), 0);
 }
 
 TEST_F(LoadCuda, AGpuWithoutTheModuleIsAnErrorThatSaysWhatToDo) {
