@@ -3,6 +3,7 @@
 #include "plan/model/trained_model.hpp"
 #include "worker/jobs/loading_signs.hpp"
 #include "worker/jobs/train_data.hpp"
+#include "worker/model/weights/same_weights.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -76,6 +77,35 @@ Result<Choice> agree(ResumeContext const& context) {
     }
 }
 
+/// A checkpoint of adapters has no other weights: those of model.init count as what they were
+/// trained on.
+Result<void> check_base(ResumeContext const& context, CheckpointState const& state,
+                        fs::path const& path) {
+    std::string const &theirs = state.model.init, &ours = context.job.config.model.init;
+    // Older checkpoints do not say it.
+    if (context.job.config.optim.lora_rank == 0 || theirs.empty() || theirs == ours) return {};
+    auto const same = ours.empty()
+                          ? SameWeights::no
+                          : same_weights(resolve(context.job, theirs), resolve(context.job, ours));
+    if (same == SameWeights::no) {
+        return Error{Errc::invalid_input,
+                     fmt::format("{}: model.init is {}, this run has {}: its adapters were trained "
+                                 "on other weights; set model.init = \"{}\", or submit a run that "
+                                 "starts over",
+                                 path.string(), theirs, ours.empty() ? "none" : ours, theirs)};
+    }
+    if (same == SameWeights::unknown && context.self.rank == 0) {
+        context.agent.send(protocol::WorkerNotice{
+            .kind = "adapter_base",
+            .severity = "warning",
+            .step = state.step,
+            .detail = fmt::format("{}: its adapters were trained on model.init = \"{}\", and go on "
+                                  "with \"{}\"; whether these are the same weights cannot be seen",
+                                  path.string(), theirs, ours)});
+    }
+    return {};
+}
+
 Result<void> check_same_work(ResumeContext const& context, CheckpointState const& state,
                              fs::path const& path) {
     auto differs = [&](std::string const& what, auto const& theirs, auto const& ours) {
@@ -90,6 +120,7 @@ Result<void> check_same_work(ResumeContext const& context, CheckpointState const
     if (state.lora_rank != config.optim.lora_rank) {
         return differs("optim.lora_rank", state.lora_rank, config.optim.lora_rank);
     }
+    OSORA_TRY_VOID(check_base(context, state, path));
     if (state.seed != config.train.seed) return differs("seed", state.seed, config.train.seed);
     // Stage of the last step done: at the border of two stages that is the earlier one.
     OSORA_TRY(auto const* const data, context.data_of(std::max(0, state.step - 1)));
