@@ -7,10 +7,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <string_view>
 
 namespace osora::worker {
@@ -37,6 +40,47 @@ struct CrashFile {
 CrashFile& crash_file() {
     static CrashFile file;
     return file;
+}
+
+std::atomic<bool>& notes_crashes() {
+    static std::atomic<bool> installed = false;
+    return installed;
+}
+
+/// Where the handler runs in this thread: a stack that has overflown has no room for it.
+class SignalStack {
+public:
+    SignalStack() {
+        stack_t before{};
+        bool const has_one =
+            ::sigaltstack(nullptr, &before) != 0 || (before.ss_flags & SS_DISABLE) == 0;
+        if (has_one) return;  // a sanitizer's
+        memory_.reset(std::malloc(kBytes));
+        stack_t own{};
+        own.ss_sp = memory_.get();
+        own.ss_size = kBytes;
+        if (memory_ != nullptr && ::sigaltstack(&own, nullptr) != 0) memory_.reset();
+    }
+    SignalStack(SignalStack const&) = delete;
+    SignalStack& operator=(SignalStack const&) = delete;
+    ~SignalStack() {
+        if (memory_ == nullptr) return;
+        stack_t none{};
+        none.ss_flags = SS_DISABLE;
+        ::sigaltstack(&none, nullptr);
+    }
+
+private:
+    static constexpr std::size_t kBytes = 64 << 10;  // the kernel saves up to 11 KiB of registers
+    struct Free {
+        void operator()(void* memory) const { std::free(memory); }
+    };
+    std::unique_ptr<void, Free> memory_;
+};
+
+void use_signal_stack() {
+    thread_local SignalStack const stack;
+    static_cast<void>(stack);
 }
 
 void put(int fd, std::string_view text) {
@@ -88,6 +132,7 @@ void on_crash(int signal, siginfo_t* info, void*) {
 
 ClipInHand::ClipInHand(std::string const& path, ClipPart part)
     : path_before_(clip_of_thread().path), part_before_(clip_of_thread().part) {
+    if (notes_crashes()) use_signal_stack();
     clip_of_thread() = {.path = path.c_str(), .part = part};
 }
 
@@ -104,9 +149,10 @@ void note_crashes_in(std::filesystem::path const& file) {
     }
     struct sigaction action {};
     action.sa_sigaction = on_crash;
-    action.sa_flags = SA_SIGINFO;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (std::size_t i = 0; i < kCrashSignals.size(); ++i)
         ::sigaction(kCrashSignals[i], &action, &crash.before[i]);
+    notes_crashes() = true;
 }
 
 }  // namespace osora::worker

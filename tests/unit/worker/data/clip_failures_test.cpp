@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -71,6 +72,33 @@ TEST_F(LoaderTest, ACrashWhileDecodingLeavesANoteWithTheClip) {
     EXPECT_FALSE(found.headers_crash(path));
     EXPECT_FALSE(found.contains(manifest_.clips[1].path));
     EXPECT_TRUE(std::filesystem::exists(run_dir / "crashed-clips" / "3-1"));
+}
+
+/// Ends only with the stack.
+int overflow(volatile int& depth) {
+    std::array<volatile char, 1024> frame{};
+    frame[static_cast<std::size_t>(depth % 1024)] = 1;
+    depth = depth + 1;
+    int const below = depth > 0 ? overflow(depth) : 0;
+    return below + frame[0];
+}
+
+/// It has no room for the handler.
+TEST_F(LoaderTest, AStackThatOverflowsLeavesANoteWithTheClip) {
+    std::string const& path = manifest_.clips[1].path;
+    auto const run_dir = folder_.path() / "run";
+    std::filesystem::create_directories(run_dir);
+    auto const crash = [&] {
+        note_crashes_in(crash_file_of(run_dir, 2, 0));
+        std::thread([&] {
+            ClipInHand const here(path, ClipPart::headers);
+            volatile int depth = 1;
+            std::_Exit(overflow(depth));
+        }).join();
+    };
+    auto const failed = [](int status) { return status != 0; };
+    EXPECT_EXIT(crash(), failed, "signal 11 while FFmpeg had this clip in hand: .*v1.mp4");
+    EXPECT_TRUE(read_crashed_clips(run_dir).headers_crash(path));
 }
 
 /// Without a clip in hand it is no clip's fault.
