@@ -189,10 +189,11 @@ RankMemory memory_of(MemoryQuery const& query, OfStage const& of,
     RankMemory memory;
     memory.process_bytes = query.gpu ? constants.gpu_context_bytes : constants.cpu_process_bytes;
     memory.parameter_bytes = bytes * (model.all() - trained.all()) + shards.part(3, bytes, trained);
-    // Sums of several passes are in fp32 (worker/parallel/sharding/gradient_sums).
+    bool const more =
+        query.accumulates && sums_take_more(query.precision, query.zero_stage, query.ranks());
     memory.gradient_bytes = query.zero_stage >= 2 && query.ranks() > 1
                                 ? shards.part(2, kFloat, trained)
-                                : (query.accumulates ? kFloat : bytes) * trained.all();
+                                : (more ? kFloat : bytes) * trained.all();
     memory.gradients_last = !query.accumulates && query.zero_stage < 2 && query.pp_size == 1;
     memory.master_bytes = low ? shards.part(1, kFloat, trained) : 0;
     memory.optimizer_bytes = shards.part(1, 2 * kFloat, trained);
@@ -218,6 +219,10 @@ RankMemory memory_of(MemoryQuery const& query, OfStage const& of,
 }
 
 }  // namespace
+
+bool sums_take_more(std::string_view precision, int zero_stage, int ranks) {
+    return precision != "fp32" && (zero_stage < 2 || ranks == 1);
+}
 
 RankMemory rank_memory(MemoryQuery const& query, MemoryConstants const& constants) {
     int const stages = query.pp_size;

@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace osora::plan {
@@ -103,6 +104,10 @@ struct RankMemory {
                ema_bytes;
     }
 };
+/// Whether the gradients of several passes, which then add up in fp32, take more than those of one:
+/// on ranks that keep whole gradients (worker/parallel/sharding/gradient_sums).
+[[nodiscard]] bool sums_take_more(std::string_view precision, int zero_stage, int ranks);
+
 [[nodiscard]] RankMemory rank_memory(MemoryQuery const& query,
                                      MemoryConstants const& constants = {});
 

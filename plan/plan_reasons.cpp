@@ -94,8 +94,7 @@ std::string activation_reason(PlanContext const& context) {
 /// Empty unless some bucket's passes add up in more than the type of the weights.
 std::string sums_reason(ChosenParts const& parts) {
     PlanContext const& context = parts.context;
-    bool const whole = context.ranks == 1 || context.zero_stage < 2;
-    if (context.precision == "fp32" || !whole) return "";
+    if (!sums_take_more(context.precision, context.zero_stage, context.ranks)) return "";
     std::int64_t most = 0;
     for (BucketChoice const& each : parts.best.buckets)
         if (each.grad_accum_steps > 1) most = std::max(most, each.memory.gradient_bytes);

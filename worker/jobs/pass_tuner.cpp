@@ -2,6 +2,7 @@
 
 #include "base/files/files.hpp"
 #include "base/text/units.hpp"
+#include "plan/memory.hpp"
 #include "plan/model/trained_model.hpp"
 #include "protocol/json.hpp"
 #include "worker/jobs/job_parts.hpp"
@@ -84,7 +85,7 @@ PassTuner::Bucket PassTuner::bucket_of(TrainData const& data, std::size_t index)
         .tunes_micro_batch = written.micro_batch_size.is_auto() && layout.virtual_stages == 1,
         .tunes_recompute = job.config.memory.recompute.is_auto(),
         .can_go_back = can_go_back(job, parts_.device),
-        .keeps_sums = layout.precision != "fp32" && (layout.zero_stage < 2 || layout.ranks() == 1)};
+        .keeps_sums = plan::sums_take_more(layout.precision, layout.zero_stage, layout.ranks())};
     return {plan::PassTuning(setting, limits), setting, limits.samples};
 }
 

@@ -131,8 +131,10 @@ TEST(Memory, PassesAddUpInFp32) {
             query.zero_stage = stage;
             query.dp_size = 8;
             EXPECT_EQ(more(), stage < 2 ? two * all : 0) << precision << " " << stage;
+            EXPECT_EQ(sums_take_more(precision, stage, 8), more() > 0) << precision << " " << stage;
             query.dp_size = 1;
             EXPECT_EQ(more(), two * all) << precision << " " << stage;
+            EXPECT_EQ(sums_take_more(precision, stage, 1), more() > 0) << precision << " " << stage;
         }
         query.lora_rank = 16;  // adapters alone
         EXPECT_EQ(more(), two * 56 * 16 * 23 * 1152) << precision;
