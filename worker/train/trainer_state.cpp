@@ -7,6 +7,8 @@
 
 #include <functional>
 #include <map>
+#include <set>
+#include <string>
 
 namespace osora::worker {
 namespace {
@@ -30,6 +32,37 @@ Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<Tensor
         for (auto& part : each.parts) part.take(items);
         if (on_tensor) on_tensor();
     }
+    return {};
+}
+
+/// The layers that adapters of these names belong to.
+template <class Tensor>
+std::set<std::string> adapted_layers(std::vector<Tensor> const& adapter) {
+    std::set<std::string> layers;
+    for (Tensor const& each : adapter) {
+        std::string const name = plain_name(each.name);
+        layers.insert(name.substr(0, name.rfind(".lora_")));
+    }
+    return layers;
+}
+
+/// Adapters that this run lacks would be lost, and others have no state to go on from. `held`: the
+/// layers of this rank; the checkpoint has those of all stages of a pipeline.
+Result<void> check_targets(std::vector<NamedTensor> const& kept,
+                           std::vector<TensorParts> const& live, Parameters const& held) {
+    std::set<std::string> here;
+    for (NamedTensor const& each : held.all()) here.insert(each.name);
+    auto const theirs = adapted_layers(kept), ours = adapted_layers(live);
+    auto const differs = [](std::string const& what) {
+        return Error{Errc::invalid_input, "optim.lora_targets: " + what +
+                                              "; set the targets as they were, or submit a run "
+                                              "that starts over"};
+    };
+    for (std::string const& each : theirs)
+        if (!ours.contains(each) && here.contains(each + ".weight"))
+            return differs("the adapter of " + each + " would be lost, as this run has none there");
+    for (std::string const& each : ours)
+        if (!theirs.contains(each)) return differs("the checkpoint has no adapter of " + each);
     return {};
 }
 
@@ -123,6 +156,7 @@ Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint,
     }
     auto const live = held_parts();
     auto const& kept = checkpoint.tensors;
+    OSORA_TRY_VOID(check_targets(kept.adapter, live.adapter, parameters()));
     OSORA_TRY_VOID(copy_named(kept.model, live.model, on_tensor));
     OSORA_TRY_VOID(copy_named(kept.adapter, live.adapter, on_tensor));
     if (frozen_) frozen_->forget_copies();
