@@ -203,6 +203,13 @@ TEST_F(CachedTraining, CaptionsGoWithClipsToo) {
     auto held_out = pixels;
     held_out.config.data.eval_manifest = "held.csv";
     EXPECT_THAT(refusal(held_out, 13), HasSubstr("data.eval_manifest: text.embeddings: "));
+    // A cache of held-out clips has theirs.
+    fs::copy(folder_ / "cache", folder_ / "held", fs::copy_options::recursive);
+    auto cached = train_job(1, 2);
+    cached.config.data.eval_manifest = "held";
+    auto const opened = worker::Evaluation::open(cached, worker::TrainRanks(), 0, {}, [] {});
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    EXPECT_EQ((*opened)->data().text->path, folder_ / "held");
 }
 
 TEST_F(CachedTraining, MmditNamesCaptionsWithoutPadding) {

@@ -2,6 +2,7 @@
 
 #include "base/text/units.hpp"
 #include "plan/buckets/one_pass.hpp"
+#include "protocol/cache_index.hpp"
 #include "worker/jobs/agent_link.hpp"
 #include "worker/parallel/on_any_rank.hpp"
 #include "worker/train/torch_failure.hpp"
@@ -20,6 +21,18 @@
 namespace osora::worker {
 namespace {
 
+/// Held-out clips of a cache have their captions in it, if the encoder of the others made them.
+void use_captions_of(std::string const& cache, plan::WorkerJob& job) {
+    std::string& embeddings = job.config.text.embeddings;
+    if (embeddings.empty()) return;
+    auto const others = protocol::open_cache(resolve(job, embeddings));
+    auto const own = protocol::open_cache(resolve(job, cache));
+    if (others.has_error() || own.has_error() || own->text_shards.empty()) return;
+    bool const alike =
+        own->text.encoder == others->text.encoder && own->text.padded == others->text.padded;
+    if (alike) embeddings = cache;
+}
+
 /// The job as if the held-out clips were its own, with a loader that stays in the background, in
 /// the memory that is left.
 plan::WorkerJob job_of_held_out(plan::WorkerJob job, std::int64_t held_bytes) {
@@ -30,6 +43,7 @@ plan::WorkerJob job_of_held_out(plan::WorkerJob job, std::int64_t held_bytes) {
     bool const cache = std::filesystem::is_directory(resolve(job, list));
     job.config.data.manifest = cache ? "" : list;
     job.config.data.latents = cache ? list : "";
+    if (cache) use_captions_of(list, job);
     job.config.data.sample_latents = false;
     // Each clip counts once: its share of the training does not matter.
     if (cache)
