@@ -162,8 +162,9 @@ int run_cancel(Context const& context, Arguments const& arguments) {
     if (!*ended) {
         auto const stand = job_status(context, known->folder);
         if (stand.place == JobPlace::gone) return cancel_without_job(number, stand);
-        return fail(kExitUnreachable,
-                    fmt::format("run {0} is still stopping; osora cancel {0} --now", number));
+        RunningJob const at{.run = number, .job_id = stand.job.job_id, .cluster = stand.cluster};
+        std::chrono::duration<double> const waited = kGracefulLimit;
+        return fail(kExitUnreachable, still_stopping_text(at, waited.count(), now));
     }
     int const step = known->view.status.checkpoint_step;
     return report(*known, json,

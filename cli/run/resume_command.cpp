@@ -11,8 +11,6 @@
 #include "cli/run/started.hpp"
 #include "plan/config/submitted_run.hpp"
 
-#include "base/env.hpp"
-#include "base/host_name.hpp"
 #include "base/text/units.hpp"
 
 #include <fmt/format.h>
@@ -41,14 +39,7 @@ std::string job_in_the_way(Context const& context, KnownRun const& run) {
     // The queue may be a moment behind a run that has ended; a job may be completing for minutes.
     bool const leaves = job.job.state == slurm::JobState::completing;
     if (job.place != JobPlace::running || leaves || is_over(run.view)) return "";
-    constexpr std::int64_t kMicroseconds = 1'000'000;
-    RunningJob const at{.run = run.folder.number,
-                        .job_id = job.job.job_id,
-                        .cluster = job.cluster,
-                        .controller_gone = run.view.controller_host == host_name(),
-                        .last_record_s = run.view.last_record_us / kMicroseconds,
-                        .now_s = RealEnv().wall_us() / kMicroseconds};
-    return running_job_text(at);
+    return running_job_text(running_job(job, run.folder.number, run.view));
 }
 
 int run_resume(Context const& context, Arguments const& arguments) {

@@ -43,6 +43,7 @@ constexpr int kNodesShown = 20;
 /// A run that is not known to be over.
 struct ActiveRun {
     KnownRun known;
+    bool here = false;   // its controller listens on this machine
     bool alive = false;  // it has a controller
     JobStatus job;       // in Slurm's queue
 };
@@ -79,6 +80,10 @@ std::string remark(ActiveRun const& run) {
         return fmt::format("run {} waits as job {}{}{}", number, job.job_id,
                            job.start_time ? ", estimated start " + clock_time(*job.start_time) : "",
                            slurm::reason_text(job, run.job.cluster));
+    }
+    bool const leaves = run.job.job.state == slurm::JobState::completing;
+    if (run.job.place == JobPlace::running && !run.here && !leaves) {
+        return silent_job_text(running_job(run.job, number, run.known.view));
     }
     if (run.alive) return "";
     if (run.job.place == JobPlace::unknown && run.job.job.job_id > 0) {
@@ -230,7 +235,7 @@ Result<std::vector<ActiveRun>> active_runs(Context const& context,
         if (!here && (i >= kLookedAt || over.contains(folders[i].number))) continue;
         auto view = read_view(folders[i].paths.journal());
         if (view.has_error() || (!here && is_over(*view))) continue;
-        ActiveRun run{{folders[i], std::move(*view)}, here, {}};
+        ActiveRun run{{folders[i], std::move(*view)}, here, here, {}};
         settle(run, look);
         bool const begun = run.alive || run.known.view.records > 0;
         bool const submitted = run.job.place == JobPlace::pending ||
@@ -338,11 +343,14 @@ int run_status(Context const& context, Arguments const& arguments) {
         if (limit.has_error()) return fail(kExitUsage, limit.error());
         return all(context, json, limit->value_or(kEndedShown));
     }
+    if (arguments.has("--ended")) {
+        return fail(kExitUsage, "--ended is for the list of runs; leave out RUN, or --ended");
+    }
     auto known = run_of(context, arguments, Imported::taken);
     if (known.has_error()) return fail(known.error());
     JobStatusQuery look(context, known->folder.paths.state().dir);
     bool const here = has_controller(known->folder.paths);
-    ActiveRun one{std::move(*known), here, {}};
+    ActiveRun one{std::move(*known), here, here, {}};
     settle(one, look);
     add_submission(one.known);
     if (json) {

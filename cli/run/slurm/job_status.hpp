@@ -4,6 +4,7 @@
 
 #include "cli/command/context.hpp"
 #include "cli/run/runs.hpp"
+#include "protocol/run_view.hpp"
 #include "slurm/job.hpp"
 
 #include <cstdint>
@@ -48,8 +49,15 @@ struct RunningJob {
     bool controller_gone = false;  // it was on this machine, and does not listen
     std::int64_t last_record_s = 0, now_s = 0;
 };
+/// The run's controller does not listen on this machine.
+[[nodiscard]] RunningJob running_job(JobStatus const& job, int number,
+                                     protocol::RunView const& view);
+/// Why the run may have lost its controller, and what to do; "": it has recorded something lately.
+[[nodiscard]] std::string silent_job_text(RunningJob const& at);
 /// Why no other job is submitted for it, and what to do: "run 7 is active in job 101; osora watch 7
 /// follows it". A run that was silent for long may have lost its controller.
 [[nodiscard]] std::string running_job_text(RunningJob const& at);
+/// After a cancel was waited for; `now`: one that leaves out the checkpoint. `job_id` 0: no job.
+[[nodiscard]] std::string still_stopping_text(RunningJob const& at, double waited_s, bool now);
 
 }  // namespace osora::cli

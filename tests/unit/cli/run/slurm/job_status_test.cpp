@@ -17,6 +17,7 @@ RunningJob job_silent_for(std::int64_t seconds) {
 }
 
 TEST(RunningJobText, ARunThatRecordsIsFollowed) {
+    EXPECT_EQ(silent_job_text(job_silent_for(20)), "");
     EXPECT_EQ(running_job_text(job_silent_for(20)),
               "run 7 is active in job 101; osora watch 7 follows it");
     auto starting = job_silent_for(0);
@@ -42,6 +43,18 @@ TEST(RunningJobText, LongSilenceIsSaid) {
     EXPECT_THAT(text, HasSubstr("but nothing was recorded since " + clock_time(kNow_s - 2000) +
                                 ": its controller may be gone; osora watch 7"));
     EXPECT_THAT(text, HasSubstr("scancel -M gpu2 101 ends the job"));
+}
+
+TEST(StillStoppingText, AfterNowComesTheJobItself) {
+    RunningJob job{.run = 7, .job_id = 101};
+    EXPECT_EQ(still_stopping_text(job, 90, /*now=*/false),
+              "run 7 is still stopping; osora cancel 7 --now");
+    EXPECT_EQ(still_stopping_text(job, 90, /*now=*/true),
+              "run 7 did not stop within 90.0 s: its controller may be gone; scancel 101 ends its "
+              "job 101");
+    job.job_id = 0;
+    EXPECT_EQ(still_stopping_text(job, 90, /*now=*/true),
+              "run 7 did not stop within 90.0 s; osora status 7 shows what it does");
 }
 
 }  // namespace
