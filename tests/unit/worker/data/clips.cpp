@@ -42,7 +42,8 @@ bool ffmpeg(std::vector<std::string> const& arguments) {
 }
 
 bool have_ffmpeg() {
-    return ffmpeg({"-version"});
+    static bool const found = ffmpeg({"-version"});  // 0.1 s of CPU time
+    return found;
 }
 
 bool make_clip(std::string const& path, std::string const& size, double seconds,
