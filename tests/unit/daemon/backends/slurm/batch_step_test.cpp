@@ -7,8 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
+#include <string>
 #include <system_error>
 #include <utility>
 
@@ -68,6 +70,38 @@ TEST(BatchStep, TriesAgainWhenAControllerCannotBeStarted) {
     EXPECT_EQ(*exit_code, 1);
     EXPECT_EQ(sink.restarts, 1);
     EXPECT_THAT(controller.calls(), ElementsAre("--resume"));
+}
+
+/// Whether the batch step of job 12, which Slurm warns of its time limit, says that the job was
+/// cancelled. Its log holds `before` when it begins; `printed` follows after the warning.
+bool is_called_cancelled(std::string const& before, std::string const& printed) {
+    FakeController const controller;
+    controller.write_journal("journal", 1);
+    write_text(controller.paths.dir / "job-12.log", before);
+    write_text(controller.paths.dir / "printed", printed);
+    controller.act("while [ ! -e stop.json ]; do :; done\ncat printed >> job-12.log\nexit 1\n");
+    FakeEnv env;
+    MemorySink sink;
+    Logger log(sink, env);
+    BatchOptions const options{
+        controller.paths, controller.osorad, {"PATH=/usr/bin:/bin", "SLURM_JOB_ID=12"}};
+    sigset_t mask, warning;
+    ::sigemptyset(&warning);
+    ::sigaddset(&warning, SIGUSR2);
+    ::sigprocmask(SIG_BLOCK, &warning, &mask);
+    ::raise(SIGUSR2);
+    EXPECT_TRUE(run_batch(options, env, log).has_value());
+    ::sigprocmask(SIG_SETMASK, &mask, nullptr);
+    return std::ranges::any_of(sink.entries, [](LogEntry const& each) {
+        return each.message == "the job was cancelled before its time limit";
+    });
+}
+
+TEST(BatchStep, LooksForScancelInWhatTheJobHasPrintedSinceItBegan) {
+    std::string const line = "slurmstepd: error: *** JOB 12 ON n1 CANCELLED AT 2026-01-01T00:00:00";
+    EXPECT_TRUE(is_called_cancelled("ready\n", line + " ***\n"));
+    EXPECT_FALSE(is_called_cancelled("ready\n", line + " DUE TO TIME LIMIT ***\n"));
+    EXPECT_FALSE(is_called_cancelled(line + " ***\n", "ready\n")) << "it was requeued since";
 }
 
 }  // namespace
