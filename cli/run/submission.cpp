@@ -9,6 +9,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+
 namespace osora::cli {
 namespace {
 
@@ -36,11 +39,22 @@ bool is_withheld(std::string_view key, std::string_view value) {
     return is_secret_digest(text) || is_secret(key.substr(kVariables.size()), text);
 }
 
+/// Whether `key`, a list or table that was empty, has parts now.
+bool has_parts(db::Facts const& facts, std::string const& key) {
+    return std::ranges::any_of(std::array{'.', '['}, [&](char separator) {
+        auto const first = facts.lower_bound(key + separator);
+        return first != facts.end() && first->first.starts_with(key + separator);
+    });
+}
+
 /// What each [[stage]] changes, in sections that hold no secrets: [{"at_step": 500,
 /// "data.manifest": "hq.csv"}]. null: the stage is without that key (of a bucket, say).
 protocol::json::array stage_changes(plan::ResolvedConfig const& resolved) {
     protocol::json::array stages;
-    auto before = db::flatten(protocol::to_json(resolved.config));
+    plan::RunConfig first = resolved.config;
+    // Hosts that failed lately went last when the stages had been read.
+    if (!resolved.stages.empty()) first.ssh = resolved.stages.front().config.ssh;
+    auto before = db::flatten(protocol::to_json(first));
     for (plan::ResolvedStage const& stage : resolved.stages) {
         auto after = db::flatten(protocol::to_json(stage.config));
         protocol::json::object changes{{"at_step", stage.at_step}};
@@ -49,7 +63,7 @@ protocol::json::array stage_changes(plan::ResolvedConfig const& resolved) {
             if (was == before.end() || was->second != value) changes[key] = value;
         }
         for (auto const& [key, value] : before) {
-            if (!after.contains(key)) changes[key] = nullptr;
+            if (!after.contains(key) && !has_parts(after, key)) changes[key] = nullptr;
         }
         stages.push_back(std::move(changes));
         before = std::move(after);

@@ -106,6 +106,22 @@ TEST_F(SubmissionTest, TheRecordHasWhatStagesLeaveOut) {
     EXPECT_EQ(db::flatten(event.config).at("stage[0].bucket[1].resolution"), "null");
 }
 
+// An empty table is one fact, which is gone when the table has columns.
+TEST_F(SubmissionTest, TheRecordHasNoChangesThatAStageDoesNotMake) {
+    auto submission = example();
+    submission.resolved = plan::resolve_config(
+        {{plan::Layer::run, "run.toml",
+          "[run]\nname = \"demo\"\n[data]\nmanifest = \"c.csv\"\n[[bucket]]\nresolution = 64\n"
+          "[[stage]]\nat_step = 20\n[stage.data]\ncolumns = { text = \"caption\" }\n"}},
+        {"ssh.hosts=[\"n1\", \"n2\"]"});
+    ASSERT_EQ(submission.resolved.stages.size(), 1u);
+    submission.resolved.config.ssh.hosts = {"n2", "n1"};  // n1 failed lately
+    auto const event = submitted_event(submission, {}, "u");
+    auto const& stage = event.config.at("stage").at(0).as_object();
+    EXPECT_EQ(stage.at("data.columns.text"), "caption");
+    EXPECT_EQ(stage.size(), 2u) << protocol::encode(event);
+}
+
 TEST_F(SubmissionTest, OnlyWorkersGetSecrets) {
     auto submission = example();
     submission.secret_key = "key";
