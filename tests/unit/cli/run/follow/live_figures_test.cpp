@@ -54,5 +54,19 @@ TEST(LiveFigures, AnUnknownEndIsNoEndNow) {
     EXPECT_DOUBLE_EQ(figures.step_time_s.to_number<double>(), 2);
 }
 
+TEST(LiveFigures, StepsWithoutTimesHaveNoRate) {
+    Story story;
+    auto view = launched(story, 100);
+    auto record = story.steps(20, 0, 2, {0, 10}, {2, 0.5});
+    std::get<protocol::MetricChunk>(record.event).columns.erase("step_time_s");
+    fold(view, record);
+    ASSERT_EQ(view.steps_done, 10);
+    auto const figures = live_figures(view);
+    EXPECT_TRUE(figures.step_time_s.is_null());
+    EXPECT_TRUE(figures.samples_per_s.is_null());
+    EXPECT_TRUE(figures.eta_s.is_null());
+    EXPECT_DOUBLE_EQ(figures.loss.to_number<double>(), 0.5);
+}
+
 }  // namespace
 }  // namespace osora::cli
