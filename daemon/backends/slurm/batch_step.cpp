@@ -12,6 +12,7 @@
 #include "protocol/json.hpp"
 #include "slurm/notation.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/signalfd.h>
@@ -21,7 +22,9 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <string_view>
+#include <filesystem>
+#include <string>
+#include <system_error>
 
 namespace osora::daemon {
 namespace {
@@ -45,7 +48,9 @@ public:
         : options_(options), signals_(std::move(signals)), env_(env), log_(log) {}
 
     Result<int> run() {
-        printed_before_ = printed().size();
+        std::error_code none;
+        auto const printed = std::filesystem::file_size(job_log(), none);
+        printed_before_ = none ? 0 : static_cast<off_t>(printed);
         OSORA_TRY(auto const before, read_run_status(options_.paths.dir));
         bool resume = before.state == protocol::RunState::done;
         if (resume && before.verdict == protocol::Verdict::ok) return 0;
@@ -79,20 +84,29 @@ private:
         return variable_or(options_.environment, "SLURM_JOB_ID", "");
     }
 
-    /// By the job, and by its earlier lives when it was requeued; "": it is long, or elsewhere
-    /// ([slurm] extra).
-    [[nodiscard]] std::string printed() const {
-        constexpr std::int64_t kBytesMax = 1 << 20;
-        auto text = read_file(options_.paths.dir / fmt::format("job-{}.log", job_id()), kBytesMax);
-        return text.has_value() ? std::move(*text) : std::string();
+    /// What the job prints, also in its earlier lives when it was requeued.
+    [[nodiscard]] std::filesystem::path job_log() const {
+        return options_.paths.dir / fmt::format("job-{}.log", job_id());
+    }
+
+    /// The end of what this life of the job has printed.
+    [[nodiscard]] std::string last_printed() const {
+        constexpr off_t kBytesMax = 64 << 10;
+        Descriptor const file(::open(job_log().c_str(), O_RDONLY | O_CLOEXEC));
+        if (!file.is_open()) return {};
+        off_t const end = ::lseek(file.get(), 0, SEEK_END);
+        off_t const begin = std::max(printed_before_, end - kBytesMax);
+        if (begin >= end) return {};
+        std::string text(static_cast<std::size_t>(end - begin), '\0');
+        ssize_t const got = ::pread(file.get(), text.data(), text.size(), begin);
+        text.resize(static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+        return text;
     }
 
     /// In its last minute a job may be cancelled, too.
     void look_for_scancel() {
         if (warning_ != slurm::JobWarning::time_limit) return;
-        auto const text = printed();
-        auto const since = std::string_view(text).substr(std::min(printed_before_, text.size()));
-        if (!slurm::says_cancelled(since, job_id())) return;
+        if (!slurm::says_cancelled(last_printed(), job_id())) return;
         log_.info("the job was cancelled before its time limit", {});
         warning_ = slurm::JobWarning::none;
     }
@@ -176,7 +190,7 @@ private:
     Logger& log_;
     slurm::JobWarning warning_ = slurm::JobWarning::none;
     int warned_ = 0;
-    std::size_t printed_before_ = 0;
+    off_t printed_before_ = 0;  // bytes
 };
 
 }  // namespace

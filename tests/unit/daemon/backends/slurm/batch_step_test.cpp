@@ -102,6 +102,8 @@ TEST(BatchStep, LooksForScancelInWhatTheJobHasPrintedSinceItBegan) {
     EXPECT_TRUE(is_called_cancelled("ready\n", line + " ***\n"));
     EXPECT_FALSE(is_called_cancelled("ready\n", line + " DUE TO TIME LIMIT ***\n"));
     EXPECT_FALSE(is_called_cancelled(line + " ***\n", "ready\n")) << "it was requeued since";
+    std::string const much(2 << 20, '\n');
+    EXPECT_TRUE(is_called_cancelled(much, much + line + " ***\n"));
 }
 
 }  // namespace
