@@ -238,8 +238,9 @@ Result<void> TrainLoop::evaluate_if_due(int next_step) {
     calls.progress = [this] { enter(Phase::evaluation); };
     calls.on_lack = [this] { empty_cache(); };
     calls.stops = [this] { return parts_.agent.stop_order().has_value(); };
-    calls.on_slow_clip = [this, next_step](std::string const& said) {
-        parts_.agent.send(protocol::WorkerNotice{
+    // A cache's thread calls it, which after an error ends later than this loop.
+    calls.on_slow_clip = [&agent = parts_.agent, next_step](std::string const& said) {
+        agent.send(protocol::WorkerNotice{
             .kind = "clip_slow", .severity = "warning", .step = next_step, .detail = said});
     };
     calls.on_bad_clip = [this, next_step](BadClip const& bad) { report_bad_clip(next_step, bad); };
