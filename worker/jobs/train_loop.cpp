@@ -316,8 +316,9 @@ Result<void> TrainLoop::end_run(int steps) {
     enter(protocol::Phase::finishing);
     if (writes()) start_checkpoint(steps, protocol::Phase::finishing);
     auto const evaluated = evaluate_if_due(steps);
-    // A peer that is gone may never write its part.
-    if (evaluated.has_error() && evaluated.error().code == Errc::unreachable) return evaluated;
+    // A peer that is gone may never write its part, and a disk that hangs none.
+    bool const alone = evaluated.has_error() && evaluated.error().code == Errc::unreachable;
+    if (alone || (evaluated.has_error() && !ends_save())) return evaluated;
     enter(protocol::Phase::finishing);
     auto const saved = finish_final(steps);
     return evaluated.has_error() ? evaluated : saved;
