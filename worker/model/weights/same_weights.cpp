@@ -1,5 +1,7 @@
 #include "worker/model/weights/same_weights.hpp"
 
+#include "base/files/part_of_file.hpp"
+
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -20,10 +22,14 @@ std::string piece_of(std::ifstream& file, std::uintmax_t at, std::uintmax_t byte
 
 }  // namespace
 
-SameWeights same_weights(std::filesystem::path const& one, std::filesystem::path const& other) {
+SameWeights same_weights(std::filesystem::path const& here, std::filesystem::path const& there) {
     namespace fs = std::filesystem;
+    if (here == there) return SameWeights::yes;
+    auto const [one, part] = part_of_file(here);
+    auto const [other, other_part] = part_of_file(there);
+    if (part != other_part) return SameWeights::unknown;
     std::error_code error;
-    if (one == other || fs::equivalent(one, other, error)) return SameWeights::yes;
+    if (fs::equivalent(one, other, error)) return SameWeights::yes;
     if (!fs::is_regular_file(one, error) || !fs::is_regular_file(other, error))
         return SameWeights::unknown;
     std::uintmax_t const bytes = fs::file_size(one, error);
@@ -32,9 +38,9 @@ SameWeights same_weights(std::filesystem::path const& one, std::filesystem::path
     std::uintmax_t const look = bytes < kLooks * kLookBytes ? bytes / kLooks : kLookBytes;
     for (std::uintmax_t i = 1; i <= kLooks && look > 0; ++i) {
         std::uintmax_t const at = bytes / kLooks * i - look;
-        auto const here = piece_of(first, at, look), there = piece_of(second, at, look);
-        if (here.empty() || there.empty()) return SameWeights::unknown;
-        if (here != there) return SameWeights::no;
+        auto const own = piece_of(first, at, look), copied = piece_of(second, at, look);
+        if (own.empty() || copied.empty()) return SameWeights::unknown;
+        if (own != copied) return SameWeights::no;
     }
     return SameWeights::yes;
 }

@@ -8,9 +8,10 @@ namespace osora::worker {
 
 enum class SameWeights { yes, no, unknown };
 
-/// `no`: as large, with other numbers, as another training of the same network. `unknown`: one is
-/// not there, is no single file, or has another size (another type, another form).
-[[nodiscard]] SameWeights same_weights(std::filesystem::path const& one,
-                                       std::filesystem::path const& other);
+/// As of model.init: also FILE#PART. `no`: as large, with other numbers, as another training of the
+/// same network. `unknown`: one is not there, is no single file, has another size (another type,
+/// another form), or another part is meant.
+[[nodiscard]] SameWeights same_weights(std::filesystem::path const& here,
+                                       std::filesystem::path const& there);
 
 }  // namespace osora::worker

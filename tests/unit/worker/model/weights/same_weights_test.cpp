@@ -35,6 +35,19 @@ TEST_F(SameWeightsTest, CopiesAreAndOtherTrainingsAreNot) {
     }
 }
 
+TEST_F(SameWeightsTest, PartsOfFilesAreComparedToo) {
+    auto const part = [](fs::path const& file, char const* name) {
+        return fs::path(file.string() + "#" + name);
+    };
+    auto const one = file("one.pt", std::string(1000, 'a'));
+    auto const copy = file("copy.pt", std::string(1000, 'a'));
+    auto const other = file("other.pt", std::string(1000, 'b'));
+    EXPECT_EQ(same_weights(part(one, "ema"), part(copy, "ema")), SameWeights::yes);
+    EXPECT_EQ(same_weights(part(one, "ema"), part(other, "ema")), SameWeights::no);
+    EXPECT_EQ(same_weights(part(one, "ema"), part(one, "model")), SameWeights::unknown);
+    EXPECT_EQ(same_weights(part(one, "ema"), one), SameWeights::unknown);
+}
+
 TEST_F(SameWeightsTest, WhatCannotBeComparedIsUnknown) {
     auto const one = file("one.safetensors", std::string(1000, 'a'));
     EXPECT_EQ(same_weights(one, folder_.path() / "gone"), SameWeights::unknown);
