@@ -156,6 +156,7 @@ Result<TrainOutcome> run_loop(TrainLoop::Parts const& of_loop, plan::StepSpan co
     if (outcome.has_error()) outcome = parts.watch.explain(outcome.error());
     // A rank that is gone will not write its part of a checkpoint.
     if (outcome.has_error() && parts.peers != nullptr) parts.peers->give_up();
+    // One of several ranks is ended by the watch before (explain_limit_s), as its peers are.
     if (outcome.has_error())
         end_if_stuck(parts.agent, outcome.error(), {[&] { return loop.ends_save(); }});
     return outcome;
