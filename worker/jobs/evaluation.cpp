@@ -214,7 +214,10 @@ Result<Evaluation::Sums> Evaluation::own_sums(Trainer& trainer, Calls const& cal
         OSORA_TRY(bool const leaves,
                   meets ? on_any_rank(ranks_.all, stops || unread) : Result<bool>(unread));
         // A thread that hangs would hold the end of the source up.
-        if (unread && !source_->stop(kStopLimit_s)) return Error(batch.error()).in("evaluation");
+        if (leaves && !source_->stop(kStopLimit_s)) {
+            Error const hangs{Errc::timed_out, "a thread that reads clips hangs"};
+            return Error(unread ? batch.error() : hangs).in("evaluation");
+        }
         if (unread) why = once("clips", "data.eval_manifest: " + batch.error().message);
         if (leaves) return left_out;
         for (BadClip const& bad : batch->bad)

@@ -35,6 +35,24 @@ Result<void> copy_named(std::vector<NamedTensor> const& from, std::vector<Tensor
     return {};
 }
 
+/// What was frozen has no moments to go on from.
+Result<void> check_frozen(std::vector<NamedTensor> const& kept,
+                          std::vector<TensorParts> const& live) {
+    if (kept.empty()) return {};
+    std::set<std::string> trained;
+    for (NamedTensor const& each : kept) trained.insert(each.name);
+    for (TensorParts const& each : live) {
+        if (trained.contains(each.name)) continue;
+        return Error{
+            Errc::invalid_input,
+            fmt::format("optim.freeze: {} was not trained before the checkpoint and has no "
+                        "optimizer state; freeze it again, or submit a run that starts "
+                        "over",
+                        each.name)};
+    }
+    return {};
+}
+
 /// The layers that adapters of these names belong to.
 template <class Tensor>
 std::set<std::string> adapted_layers(std::vector<Tensor> const& adapter) {
@@ -46,12 +64,9 @@ std::set<std::string> adapted_layers(std::vector<Tensor> const& adapter) {
     return layers;
 }
 
-/// Adapters that this run lacks would be lost, and others have no state to go on from. `held`: the
-/// layers of this rank; the checkpoint has those of all stages of a pipeline.
+/// Adapters that this run lacks would be lost, and others have no state to go on from.
 Result<void> check_targets(std::vector<NamedTensor> const& kept,
-                           std::vector<TensorParts> const& live, Parameters const& held) {
-    std::set<std::string> here;
-    for (NamedTensor const& each : held.all()) here.insert(each.name);
+                           std::vector<TensorParts> const& live) {
     auto const theirs = adapted_layers(kept), ours = adapted_layers(live);
     auto const differs = [](std::string const& what) {
         return Error{Errc::invalid_input, "optim.lora_targets: " + what +
@@ -59,7 +74,7 @@ Result<void> check_targets(std::vector<NamedTensor> const& kept,
                                               "that starts over"};
     };
     for (std::string const& each : theirs)
-        if (!ours.contains(each) && here.contains(each + ".weight"))
+        if (!ours.contains(each))
             return differs("the adapter of " + each + " would be lost, as this run has none there");
     for (std::string const& each : ours)
         if (!theirs.contains(each)) return differs("the checkpoint has no adapter of " + each);
@@ -156,7 +171,8 @@ Result<void> Trainer::restore(LoadedCheckpoint const& checkpoint,
     }
     auto const live = held_parts();
     auto const& kept = checkpoint.tensors;
-    OSORA_TRY_VOID(check_targets(kept.adapter, live.adapter, parameters()));
+    OSORA_TRY_VOID(check_targets(kept.adapter, live.adapter));
+    OSORA_TRY_VOID(check_frozen(kept.exp_avg, live.exp_avg));
     OSORA_TRY_VOID(copy_named(kept.model, live.model, on_tensor));
     OSORA_TRY_VOID(copy_named(kept.adapter, live.adapter, on_tensor));
     if (frozen_) frozen_->forget_copies();

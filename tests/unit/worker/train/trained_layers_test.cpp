@@ -1,4 +1,4 @@
-// Adapters of a checkpoint continue on the layers that they were trained on.
+// A checkpoint continues with the layers that were trained, and with their adapters.
 #include "tests/kit/temp_folder.hpp"
 #include "worker/train/trainable.hpp"
 #include "worker/train/trainer.hpp"
@@ -30,19 +30,31 @@ private:
     Parameters parameters_;
 };
 
-Trainer with_adapters_of(std::vector<std::string> const& targets) {
+plan::OptimSection adapters_of(std::vector<std::string> const& targets) {
+    plan::OptimSection optim;
+    optim.lora_rank = 2;
+    optim.lora_targets = targets;
+    return optim;
+}
+
+plan::OptimSection without(std::vector<std::string> const& frozen) {
+    plan::OptimSection optim;
+    optim.freeze = frozen;
+    return optim;
+}
+
+Trainer trainer_of(plan::OptimSection const& optim) {
     plan::WorkerJob job;
-    job.config.optim.lora_rank = 2;
-    job.config.optim.lora_targets = targets;
+    job.config.optim = optim;
     auto objective = std::make_unique<TwoLinears>();
     choose_trainable(objective->parameters(), job.config.optim, 7).value();
     return Trainer(job, std::move(objective), {});
 }
 
 /// What a run with `after` says of a checkpoint of one with `before`.
-std::string refusal(std::vector<std::string> const& before, std::vector<std::string> const& after) {
+std::string refusal(plan::OptimSection const& before, plan::OptimSection const& after) {
     tests::TempFolder const folder;
-    auto const saved = with_adapters_of(before);
+    auto const saved = trainer_of(before);
     CheckpointState state;
     state.step = 1;
     saved.describe(state);
@@ -50,7 +62,7 @@ std::string refusal(std::vector<std::string> const& before, std::vector<std::str
     if (written.has_error()) return "not written: " + written.error().message;
     auto const loaded = load_checkpoint(written->path);
     if (loaded.has_error()) return "not read: " + loaded.error().message;
-    auto continued = with_adapters_of(after);
+    auto continued = trainer_of(after);
     auto const restored = continued.restore(*loaded);
     if (restored.has_value()) return "";
     EXPECT_EQ(restored.error().code, Errc::invalid_input);
@@ -58,20 +70,28 @@ std::string refusal(std::vector<std::string> const& before, std::vector<std::str
 }
 
 TEST(AdapterTargets, AreThoseOfTheCheckpoint) {
-    EXPECT_EQ(refusal({}, {"fc", "out"}), "");
-    EXPECT_EQ(refusal({"out"}, {"blocks.0.out"}), "");
-    EXPECT_EQ(refusal({}, {"fc"})
+    EXPECT_EQ(refusal(adapters_of({}), adapters_of({"fc", "out"})), "");
+    EXPECT_EQ(refusal(adapters_of({"out"}), adapters_of({"blocks.0.out"})), "");
+    EXPECT_EQ(refusal(adapters_of({}), adapters_of({"fc"}))
                   .rfind("optim.lora_targets: the adapter of blocks.0.out would be "
                          "lost, as this run has none there; ",
                          0),
               0u)
-        << refusal({}, {"fc"});
-    EXPECT_EQ(refusal({"out"}, {})
+        << refusal(adapters_of({}), adapters_of({"fc"}));
+    EXPECT_EQ(refusal(adapters_of({"out"}), adapters_of({}))
                   .rfind("optim.lora_targets: the checkpoint has no adapter of "
                          "blocks.0.fc; ",
                          0),
               0u)
-        << refusal({"out"}, {});
+        << refusal(adapters_of({"out"}), adapters_of({}));
+}
+
+TEST(FrozenWeights, AreNotTrainedWithoutTheirMoments) {
+    EXPECT_EQ(refusal(without({"blocks.0.fc"}), without({"blocks.0.fc"})), "");
+    EXPECT_EQ(
+        refusal(without({"blocks.0.fc"}), without({}))
+            .rfind("optim.freeze: blocks.0.fc.weight was not trained before the checkpoint", 0),
+        0u);
 }
 
 }  // namespace
