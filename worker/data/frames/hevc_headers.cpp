@@ -223,6 +223,16 @@ std::vector<int> in_lists(HevcRefSet const& set, std::array<unsigned, 2> const& 
     return deltas;
 }
 
+/// A payload's type or size: 255s are added up to the first smaller byte.
+unsigned sei_code(NalBits& sei) {
+    unsigned sum = 0;
+    for (unsigned byte = 255; byte == 255;) {
+        byte = sei.bits(8);
+        sum += byte;
+    }
+    return sum;
+}
+
 enum class SliceType : unsigned { b = 0, p = 1, i = 2 };
 
 /// slice_segment_header() from the order count on.
@@ -266,6 +276,19 @@ bool parse_references(NalBits& nal, Sequence const& sequence, Pictures const& pi
 
 }  // namespace
 
+bool alters_later_pictures(Bytes sei) {
+    constexpr unsigned kFilmGrain = 19, kOrientation = 47;  // D.2.1
+    if (sei.size() <= kNalHeaderBytes) return true;
+    NalBits bits(sei.subspan(kNalHeaderBytes));
+    while (!bits.ended()) {
+        unsigned const type = sei_code(bits);
+        unsigned const bytes = sei_code(bits);
+        if (type == kFilmGrain || type == kOrientation || bytes > sei.size()) return true;
+        bits.skip(8 * static_cast<int>(bytes));
+    }
+    return false;
+}
+
 std::optional<HevcHeaders> HevcHeaders::parse(Bytes hvcc) {
     constexpr std::size_t kFixedBytes = 23;
     if (hvcc.size() < kFixedBytes || hvcc[0] != 1) return std::nullopt;
@@ -288,6 +311,7 @@ std::optional<HevcHeaders> HevcHeaders::parse(Bytes hvcc) {
 
 bool HevcHeaders::add(Bytes nal) {
     if (nal.size() <= kNalHeaderBytes) return false;
+    if (has(nal)) return true;
     parameter_sets_.emplace_back(nal.begin(), nal.end());
     if (layer(nal) != 0) return true;
     NalBits bits(nal.subspan(kNalHeaderBytes));
@@ -299,7 +323,7 @@ bool HevcHeaders::add(Bytes nal) {
         if (skip_profile(bits, sub_layers_minus1) > kProfileMax) return false;
         unsigned const id = bits.ue();
         auto sequence = parse_sequence(bits, sub_layers_minus1);
-        if (id >= sequences_.size() || !sequence) return false;
+        if (id >= sequences_.size() || sequences_[id] || !sequence) return false;
         int const modulus = 1 << sequence->poc_bits;
         if (poc_modulus_ != 0 && poc_modulus_ != modulus) return false;
         poc_modulus_ = modulus;
@@ -308,7 +332,7 @@ bool HevcHeaders::add(Bytes nal) {
     if (nal_type(nal) == kNalPictures) {
         unsigned const id = bits.ue();
         auto const pictures = parse_pictures(bits);
-        if (id >= pictures_.size() || !pictures) return false;
+        if (id >= pictures_.size() || pictures_[id] || !pictures) return false;
         pictures_[id] = pictures;
     }
     return true;
@@ -331,7 +355,7 @@ std::optional<HevcSlice> HevcHeaders::parse_slice(Bytes nal) const {
     NalBits bits(
         nal.subspan(kNalHeaderBytes, std::min(nal.size() - kNalHeaderBytes, kHeaderBytes)));
     slice.first = bits.flag();
-    if (is_random_access(slice.nal_type)) bits.skip(1);
+    slice.drops_waiting = is_random_access(slice.nal_type) && bits.flag();
     unsigned const id = bits.ue();
     if (id >= pictures_.size() || !pictures_[id]) return std::nullopt;
     Pictures const& pictures = *pictures_[id];

@@ -26,18 +26,23 @@ struct HevcRefSet {
 struct HevcSlice {
     int nal_type = 0;  // table 7-1
     int temporal_id = 0;
-    bool first = false;  // of its picture
+    bool first = false;          // of its picture
+    bool drops_waiting = false;  // no_output_of_prior_pics_flag
     unsigned poc_lsb = 0;
     HevcRefSet refs;           // empty for IDR pictures
     std::vector<int> to_refs;  // deltas of pictures in the slice's reference lists
 };
 
+/// Whether a prefix SEI NAL unit has what FFmpeg applies to later pictures too: film grain, or the
+/// orientation. Of a damaged one true.
+[[nodiscard]] bool alters_later_pictures(std::span<std::uint8_t const> sei);
+
 /// The parameter sets of a stream (hvcC).
 class HevcHeaders {
 public:
-    /// nullopt: not hvcC, cut off, or a stream whose slices parse_slice() does not read: with
-    /// long-term references, reordered reference lists, scaling lists of its own, or of the
-    /// profiles after 5 (scalable, screen content).
+    /// nullopt: not hvcC, cut off, with several sets of one number, or a stream whose slices
+    /// parse_slice() does not read: with long-term references, reordered reference lists, scaling
+    /// lists of its own, or of the profiles after 5 (scalable, screen content).
     [[nodiscard]] static std::optional<HevcHeaders> parse(std::span<std::uint8_t const> hvcc);
 
     /// Bytes before each NAL unit of a packet that give its length.

@@ -13,6 +13,8 @@ constexpr int kNalSliceEnd = 32;  // types below hold slices
 constexpr int kNalParametersEnd = 35;
 constexpr int kNalSequenceEnd = 36;
 constexpr int kNalStreamEnd = 37;
+constexpr int kNalPrefixSei = 39;
+constexpr int kNalRandomAccess = 16;  // the first type of those below kNalSliceEnd
 
 bool is_idr_or_bla(int type) {
     return type >= 16 && type <= 20;
@@ -28,13 +30,16 @@ bool is_leading_or_unreferenced(int type) {
 std::optional<std::vector<HevcSlice>> HevcReferences::slices_of(
     std::span<std::uint8_t const> packet) const {
     std::vector<HevcSlice> slices;
+    bool alters = false;
     while (!packet.empty()) {
         auto const nal = next_nal(packet, headers_->nal_length_bytes());
         if (!nal || nal->size() < 2) return std::nullopt;
         int const type = nal->front() >> 1 & 63;
         bool const base_layer = (nal->front() & 1) == 0 && (*nal)[1] >> 3 == 0;
-        if (!base_layer) continue;  // FFmpeg does not decode it
+        // FFmpeg up to 6 takes an end of any layer for one of the stream, but decodes no other.
         if (type == kNalSequenceEnd || type == kNalStreamEnd) return std::nullopt;
+        if (!base_layer) continue;
+        if (type == kNalPrefixSei) alters = alters || alters_later_pictures(*nal);
         if (type >= kNalSliceEnd) {
             if (type < kNalParametersEnd && !headers_->has(*nal)) return std::nullopt;
             continue;
@@ -44,6 +49,8 @@ std::optional<std::vector<HevcSlice>> HevcReferences::slices_of(
         slices.push_back(std::move(*slice));
     }
     if (slices.empty()) return std::nullopt;
+    // Those with a random access picture are never left out.
+    if (alters && slices.front().nal_type < kNalRandomAccess) return std::nullopt;
     return slices;
 }
 
@@ -68,6 +75,8 @@ void HevcReferences::add(std::span<std::uint8_t const> packet) {
 bool HevcReferences::add_slices(std::vector<HevcSlice> const& slices) {
     HevcSlice const& first = slices.front();
     int const type = first.nal_type;
+    // Where fewer pictures are decoded, other ones wait for output.
+    if (first.drops_waiting && !pictures_.empty()) return false;
     bool const restarts = pictures_.empty() || is_idr_or_bla(type);
     std::int64_t const poc = restarts ? first.poc_lsb : order_count(first.poc_lsb, anchor_);
     if (!std::in_range<std::int32_t>(poc)) return false;
@@ -87,14 +96,15 @@ bool HevcReferences::add_slices(std::vector<HevcSlice> const& slices) {
     if (anchors) anchor_ = poc;
     pictures_.push_back({.poc = static_cast<std::int32_t>(poc),
                          .refs_end = static_cast<std::uint32_t>(refs_.size()),
-                         .random_access = type >= 16,
+                         .random_access = type >= kNalRandomAccess,
                          .restarts = restarts,
                          .anchors = anchors});
     return true;
 }
 
 std::vector<bool> HevcReferences::needed(std::vector<bool> wanted, std::size_t first) const {
-    if (!headers_ || wanted.size() != pictures_.size()) return {};
+    if (!headers_ || wanted.size() != pictures_.size() || first >= wanted.size()) return {};
+    if (!pictures_[first].random_access) return {};  // it may depend on pictures before it
     std::vector<bool>& needed = wanted;
     for (std::size_t i = needed.size(); i-- > first;) {
         if (pictures_[i].random_access) needed[i] = true;

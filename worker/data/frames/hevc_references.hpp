@@ -23,7 +23,7 @@ public:
     /// For each packet that was added whether a decoder that starts at packet `first` must get it
     /// to decode the wanted ones exactly; those before `first` do not count. `wanted`: for each
     /// packet. Empty: not known (headers that are not read here, a damaged slice, parameter sets
-    /// that change on the way).
+    /// that change on the way, a start at another picture than one of random access).
     [[nodiscard]] std::vector<bool> needed(std::vector<bool> wanted, std::size_t first) const;
 
 private:
