@@ -1,5 +1,6 @@
-// Plans a window's packets and decodes them. If decoding from the nearest keyframe fails, it is
-// tried once from the first packet: some keyframes cannot be started from (intra refresh).
+// Plans a window's packets and decodes them. If decoding only those from the nearest keyframe on
+// fails, it is tried once with all from the first packet on: some keyframes cannot be started from
+// (intra refresh).
 #include "worker/data/frames/frame_reader.hpp"
 
 #include "worker/data/frames/frame_display.hpp"
@@ -186,8 +187,8 @@ Result<void> read_frames(std::string const& path, FrameWindow const& window,
         return decode_window(demuxer, from, decoding, counts, *packet);
     };
     Result<void> decoded = attempt(start);
-    bool const from_first = !start.seek && start.plan.key_packet == 0;
-    if (decoded.has_error() && decoded.error().code == Errc::corrupt && !from_first) {
+    bool const all = !start.seek && start.plan.key_packet == 0 && start.plan.needed.empty();
+    if (decoded.has_error() && decoded.error().code == Errc::corrupt && !all) {
         start.seek.reset();
         start.plan.key_packet = 0;
         start.plan.key_pts = kNoTime;

@@ -63,7 +63,7 @@ public:
 
     [[nodiscard]] Result<std::optional<WindowPlan>> plan() const {
         OSORA_TRY(auto plan, table_.plan());
-        if (plan && references_) plan->needed = needed(*plan);
+        if (plan && !plan->by_count && references_) plan->needed = needed(*plan);
         return plan;
     }
 
