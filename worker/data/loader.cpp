@@ -140,6 +140,7 @@ public:
                 thread_ended_.notify_all();
             });
         }
+        if (options.num_workers > 0) timers_.emplace_back();
     }
     Impl(Impl const&) = delete;
     Impl& operator=(Impl const&) = delete;
@@ -233,9 +234,10 @@ private:
         std::chrono::duration<double> const every(std::min(1.0, options_.slow_clip_s));
         OSORA_TRY(auto work, pipeline_->wait_front(every, [this] { name_slow_clips(); }));
         auto state = std::make_unique<Batch::State>(pipeline_, std::move(work));
+        RetryBudget budget(options_.wait_for_files_s);
         for (std::size_t i = 0; i < state->work->filled.size(); ++i) {
             auto& filled = state->work->filled[i];
-            if (is_away(*filled)) filled = wait_for_files(*state->work, i);
+            if (is_away(*filled)) filled = wait_for_files(*state->work, i, budget);
             if (filled->has_error()) return filled->error();
             FilledSample& sample = **filled;
             state->samples.push_back(sample.sample);
@@ -269,15 +271,18 @@ private:
     /// A file system that is away for a moment must not end the run; the sample is the same as
     /// without that moment. In the thread that waits, as the agent takes a silent rank for one that
     /// hangs.
-    Result<FilledSample> wait_for_files(BatchWork const& work, std::size_t sample) {
+    Result<FilledSample> wait_for_files(BatchWork const& work, std::size_t sample,
+                                        RetryBudget& budget) {
         using Clock = std::chrono::steady_clock;
         ClipDecoder decoder(limits_);
+        SampleSource source = source_of();
+        source.timer = &timers_.back();
+        source.after_call = [this] { name_slow_clips(); };
         Result<FilledSample> filled = work.filled[sample]->error();
-        RetryBudget budget(options_.wait_for_files_s);
         for (int tries = 0; options_.wait_for_files_s > 0; ++tries) {
             auto const start = Clock::now();
-            filled = fill_sample(source_of(), work.refs[sample], decoder,
-                                 pipeline_->place_of(work, sample));
+            filled =
+                fill_sample(source, work.refs[sample], decoder, pipeline_->place_of(work, sample));
             if (!is_away(filled)) return filled;
             auto const pause_s = budget.pause_s(tries);
             if (!pause_s) break;
@@ -330,7 +335,7 @@ private:
     std::string last_bad_;
     std::set<std::string> reported_;  // of clips whose list is wrong
     ClipLengths lengths_;
-    std::deque<ClipTimer> timers_;  // of the threads, or of the inline decoder
+    std::deque<ClipTimer> timers_;  // of the threads; the last one of the thread that waits
     std::mutex ends_mutex_;
     std::condition_variable thread_ended_;
     std::size_t threads_ended_ = 0;
