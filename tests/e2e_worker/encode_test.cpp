@@ -246,7 +246,10 @@ TEST_F(Encode, LeavesOutWhatCannotBeDecodedAndSaysSo) {
            "away.mp4,e,12,64,64,12\n";
     make_clip("short.mp4", "64x64", 7);
     int tried_again = 0;
+    bool signs = false;  // of life, while it tries
     auto const ended = run(encode_job(1), 1, [&](auto const& message) {
+        bool const phase = message.at("type").as_string() == "phase";
+        signs = signs || (phase && tried_again > 0 && message.at("phase").as_string() == "step");
         if (message.at("type").as_string() != "notice") return false;
         if (message.at("kind").as_string() != "clip_retry") return false;
         EXPECT_THAT(std::string(message.at("detail").as_string()), HasSubstr("away.mp4"));
@@ -256,6 +259,7 @@ TEST_F(Encode, LeavesOutWhatCannotBeDecodedAndSaysSo) {
         return false;
     })[0];
     EXPECT_GE(tried_again, 1);
+    EXPECT_TRUE(signs);
     ASSERT_EQ(ended.exit_code, 0) << last_output_lines(ended);
     auto const notices = ended.of("notice");
     int skipped = 0;

@@ -196,10 +196,12 @@ Result<void> encode_batch(Batch const& batch, Encoding const& with, Collected& c
     });
 }
 
-/// Clips of a shard that could not be read, once more and one at a time, in this thread.
+/// Clips of a shard that could not be read, once more and one at a time, in this thread. Those that
+/// a stop order leaves stay unread.
 Result<void> try_again(std::size_t shard, Encoding const& with, Collected& collected) {
+    auto const unread = collected.take_unread();
     std::vector<plan::OnePassStep> visits;
-    for (BadClip const& bad : collected.take_unread())
+    for (BadClip const& bad : unread)
         visits.push_back({with.plan.latents[shard].bucket, {bad.sample.clip}});
     OSORA_TRY(auto const schedule, schedule_of(with, std::move(visits)));
     LoaderOptions options = options_of(with, schedule);
@@ -207,6 +209,11 @@ Result<void> try_again(std::size_t shard, Encoding const& with, Collected& colle
     options.bad_grace_samples = std::numeric_limits<int>::max();
     OSORA_TRY(auto const loader, Loader::start(schedule, with.plan.manifest, options));
     for (std::uint64_t step = 0; step < schedule.steps(); ++step) {
+        if (with.steps.stopped()) {
+            collected.put_off(unread[step]);
+            continue;
+        }
+        with.steps.sign();
         OSORA_TRY(auto const batch, loader->next(step));
         OSORA_TRY_VOID(encode_batch(batch, with, collected));
     }

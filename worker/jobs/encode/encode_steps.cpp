@@ -1,6 +1,7 @@
 #include "worker/jobs/encode/encode_steps.hpp"
 
 #include "worker/jobs/job_parts.hpp"
+#include "worker/jobs/loading_signs.hpp"
 
 #include <algorithm>
 #include <thread>
@@ -46,6 +47,14 @@ void EncodeSteps::end(std::string const& bucket, std::int64_t samples, double wo
 void EncodeSteps::notice(std::string const& kind, std::string const& detail) {
     agent_.send(protocol::WorkerNotice{
         .kind = kind, .severity = "warning", .step = next_, .detail = detail});
+}
+
+void EncodeSteps::sign() {
+    auto const now = std::chrono::steady_clock::now();
+    if (now - signed_ < kSignEvery) return;
+    signed_ = now;
+    auto const phase = first_ ? protocol::Phase::first_step : protocol::Phase::step;
+    agent_.send(protocol::PhaseChanged{.phase = phase, .limit_s = 0});
 }
 
 bool EncodeSteps::wait(double seconds) const {

@@ -24,6 +24,8 @@ public:
     /// `work_s`: time of the encoder; the rest of the step is waiting for clips.
     void end(std::string const& bucket, std::int64_t samples, double work_s);
     void notice(std::string const& kind, std::string const& detail);
+    /// That it works where no step ends, at most every kSignEvery.
+    void sign();
 
     /// Whether the agent asked to stop: the current batch is the last.
     [[nodiscard]] bool stopped() const { return agent_.stop_order().has_value(); }
@@ -38,7 +40,7 @@ private:
     Device device_;
     int next_ = 0;
     bool first_ = true;
-    std::chrono::steady_clock::time_point start_;
+    std::chrono::steady_clock::time_point start_, signed_;
 };
 
 /// One rank's incomplete shards, ascending; `done` counts the entries of the others.
