@@ -47,5 +47,13 @@ TEST_F(CachedSource, WaitsForShardsThatAreAwayForAMoment) {
     for (std::size_t i = 0; i < found.size(); ++i) EXPECT_TRUE(at::equal(found[i], expected[i]));
 }
 
+/// Peers wait in a collective meanwhile.
+TEST(WaitForFiles, IsShorterThanPeersWait) {
+    plan::WorkerJob job;
+    EXPECT_EQ(worker::loader_options(job).wait_for_files_s, 120);
+    job.config.faults.collective_timeout = 60;
+    EXPECT_EQ(worker::loader_options(job).wait_for_files_s, 30);
+}
+
 }  // namespace
 }  // namespace osora::tests

@@ -100,8 +100,6 @@ private:
     Captions captions_;
 };
 
-constexpr double kWaitForShards_s = 120;
-
 /// Whether the file system may give it later.
 bool is_of_files(Error const& error) {
     if (is_torch_failure(error)) return false;
@@ -119,6 +117,7 @@ public:
           dp_size_(steps.dp_size),
           seed_(static_cast<std::uint64_t>(job.config.train.seed)),
           sample_(job.config.data.sample_latents),
+          wait_s_(loader_options(job).wait_for_files_s),
           on_slow_(steps.on_slow_clip),
           prefetcher_(
               [this](std::uint64_t step) { return make(step); },
@@ -145,7 +144,7 @@ public:
 private:
     /// A file system that is away for a moment must not end the run.
     Result<StepBatch> make(std::uint64_t step) {
-        RetryBudget budget(kWaitForShards_s);
+        RetryBudget budget(wait_s_);
         for (int tries = 0;; ++tries) {
             auto const begin = std::chrono::steady_clock::now();
             auto batch = at_step_boundary(fmt::format("latents of step {}", step),
@@ -208,6 +207,7 @@ private:
     int rank_, dp_size_;
     std::uint64_t seed_;
     bool sample_;
+    double wait_s_;
     std::function<void(std::string const&)> on_slow_;  // from the prefetcher's thread
     std::atomic<bool> stopping_ = false;
     Prefetcher<StepBatch> prefetcher_;  // last: its thread uses the others

@@ -171,7 +171,8 @@ LoaderOptions loader_options(plan::WorkerJob const& job) {
     options.num_workers = layout.num_workers;
     options.prefetch_factor = layout.prefetch_factor;
     options.bad_share_max = job.config.data.bad_samples_max;
-    options.wait_for_files_s = 120;  // shorter than peers wait in a collective
+    // Meanwhile peers wait in a collective.
+    options.wait_for_files_s = std::min(120.0, job.config.faults.collective_timeout / 2);
     options.host_memory_bytes = static_cast<std::int64_t>(job.config.data.host_memory_gib /
                                                           per_node * static_cast<double>(kGiB));
     return options;
