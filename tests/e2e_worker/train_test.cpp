@@ -133,6 +133,11 @@ TEST_F(Train, RanksThatShareTrainTheSameModel) {
     EXPECT_EQ(second[2].steps("samples"), second[0].steps("samples"));
     EXPECT_EQ(second[1].steps("samples"), std::vector<double>(3, 0)) << "those of rank 0";
     EXPECT_EQ(second[1].steps("loss"), second[0].steps("loss"));
+    std::vector<double> limits;  // of silence: while ranks of the same samples wait for each other
+    for (auto const& phase : second[1].of("phase"))
+        if (phase.at("limit_s").to_number<double>() != 0)
+            limits.push_back(phase.at("limit_s").to_number<double>());
+    EXPECT_EQ(limits, std::vector<double>(3, 2 * on.config.faults.collective_timeout));
     for (std::size_t i = 0; i < 3; ++i)
         EXPECT_LT(relative_difference(loss_at(second, i), one.steps("loss")[3 + i]), 2e-3) << i;
     auto cut = job(1, 8);

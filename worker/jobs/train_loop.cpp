@@ -32,6 +32,7 @@ TrainLoop::TrainLoop(Parts parts)
 }
 
 void TrainLoop::enter(protocol::Phase phase) {
+    phase_ = phase;
     if (parts_.flight != nullptr)
         parts_.flight->in_phase(boost::describe::enum_to_string(phase, "?"));
     parts_.agent.send(protocol::PhaseChanged{.phase = phase, .limit_s = 0});
@@ -54,7 +55,13 @@ Result<StepOutput> TrainLoop::train(StepBatch& batch, Timed& timed) {
     auto const& layout = parts_.job.plan.chosen;
     bool const meet_in_passes = layout.tp_size * layout.sp_size * layout.pp_size > 1;
     if (meet_in_passes) {
-        OSORA_TRY(timed.vote, parts_.vote.finish());
+        // A rank that waits for its clips gives signs; those that wait for it here give none, and
+        // it is the collective's limit that ends their wait.
+        double const limit_s = 2 * parts_.job.config.faults.collective_timeout;
+        parts_.agent.send(protocol::PhaseChanged{.phase = phase_, .limit_s = limit_s});
+        auto const agreed = parts_.vote.finish();
+        parts_.agent.send(protocol::PhaseChanged{.phase = phase_, .limit_s = 0});
+        OSORA_TRY(timed.vote, agreed);
     }
     auto output = parts_.trainer.step(batch.input);
     if (output.has_error() && output.error().code == Errc::out_of_memory)

@@ -88,6 +88,7 @@ private:
     ShortageReporter shortages_;
     CheckpointWriter writer_;
     CachePolicy cache_;
+    protocol::Phase phase_ = protocol::Phase::loading;
     std::optional<std::chrono::steady_clock::time_point> first_step_;
     int skipped_in_a_row_ = 0;
 };
