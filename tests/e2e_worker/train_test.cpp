@@ -138,6 +138,13 @@ TEST_F(Train, RanksThatShareTrainTheSameModel) {
         if (phase.at("limit_s").to_number<double>() != 0)
             limits.push_back(phase.at("limit_s").to_number<double>());
     EXPECT_EQ(limits, std::vector<double>(3, 2 * on.config.faults.collective_timeout));
+    // 7 numbers, and 2 with the clips of each of 2 data-parallel ranks.
+    for (auto const& step : second[1].of("step")) {
+        for (auto const& each : step.at("collectives").as_array()) {
+            if (each.at("name") != "stop vote") continue;
+            EXPECT_EQ(each.at("bytes"), (7 + 2 * 2) * 8);
+        }
+    }
     for (std::size_t i = 0; i < 3; ++i)
         EXPECT_LT(relative_difference(loss_at(second, i), one.steps("loss")[3 + i]), 2e-3) << i;
     auto cut = job(1, 8);

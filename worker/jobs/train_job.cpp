@@ -195,9 +195,9 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
                                    fmt::format("stage-{}.json", stage.index)},
                               data));
     auto outcome =
-        run_loop({staged, parts.self, parts.ranks.leads, data, parts.agent, parts.trainer, *source,
-                  parts.vote, parts.device, parts.retries, evaluation.get(), parts.peers,
-                  parts.watch.recorder().get(), tuner.get()},
+        run_loop({staged, parts.self, parts.ranks.leads, parts.ranks.dp_rank, data, parts.agent,
+                  parts.trainer, *source, parts.vote, parts.device, parts.retries, evaluation.get(),
+                  parts.peers, parts.watch.recorder().get(), tuner.get()},
                  stage.steps, parts);
     if (outcome.has_error()) {
         end_if_stuck(parts.agent, outcome.error(),

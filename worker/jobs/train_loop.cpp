@@ -1,6 +1,7 @@
 #include "worker/jobs/train_loop.hpp"
 
 #include "base/env.hpp"
+#include "plan/buckets/hash.hpp"
 #include "plan/model/trained_model.hpp"
 #include "worker/jobs/job_parts.hpp"
 #include "worker/jobs/loading_signs.hpp"
@@ -49,12 +50,24 @@ StepTerms TrainLoop::terms_of(StepBatch const& batch) const {
     return terms;
 }
 
+bool TrainLoop::meets_in_passes() const {
+    auto const& layout = parts_.job.plan.chosen;
+    return layout.tp_size * layout.sp_size * layout.pp_size > 1;
+}
+
+/// Each rank of a share reads its clips itself, and takes others for those that it cannot read.
+SharedClips TrainLoop::clips_of(StepBatch const& batch) const {
+    if (!meets_in_passes() || !batch.clips) return {};
+    std::uint64_t hash = 0;
+    for (LoadedSample const& sample : batch.clips->samples())
+        hash = plan::hash64({hash, sample.clip, static_cast<std::uint64_t>(sample.start_frame)});
+    return {.share = parts_.dp_rank, .shares = parts_.job.plan.chosen.dp_size, .hash = hash};
+}
+
 /// Ranks that share samples exchange data within a pass, so they must agree before it. Others need
 /// not wait for that, because they exchange data only after their passes.
 Result<StepOutput> TrainLoop::train(StepBatch& batch, Timed& timed) {
-    auto const& layout = parts_.job.plan.chosen;
-    bool const meet_in_passes = layout.tp_size * layout.sp_size * layout.pp_size > 1;
-    if (meet_in_passes) {
+    if (meets_in_passes()) {
         // A rank that waits for its clips gives signs; those that wait for it here give none, and
         // it is the collective's limit that ends their wait.
         double const limit_s = 2 * parts_.job.config.faults.collective_timeout;
@@ -101,7 +114,7 @@ Result<TrainLoop::Timed> TrainLoop::one_step(int step) {
     auto const own = vote_of(parts_.agent.stop_order());
     OSORA_TRY(auto batch, parts_.source.next(step));
     if (parts_.tuner != nullptr) parts_.tuner->prepare(batch);
-    parts_.vote.begin(own, terms_of(batch));
+    parts_.vote.begin(own, terms_of(batch), clips_of(batch));
     timed.data_wait_s = batch.data_wait_s;
     timed.bucket = batch.bucket;
     timed.samples = static_cast<int>(batch.input.samples);

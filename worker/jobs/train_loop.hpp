@@ -29,6 +29,7 @@ public:
         plan::WorkerJob const& job;
         RankEnvironment const& self;
         bool counts_samples;  // false: another rank trains on the same samples
+        int dp_rank;          // whose samples it trains on
         TrainData const& data;
         AgentLink& agent;
         Trainer& trainer;
@@ -63,6 +64,8 @@ private:
     [[nodiscard]] Result<Timed> one_step(int step);
     [[nodiscard]] Result<StepOutput> train(StepBatch& batch, Timed& timed);
     [[nodiscard]] StepTerms terms_of(StepBatch const& batch) const;
+    [[nodiscard]] bool meets_in_passes() const;
+    [[nodiscard]] SharedClips clips_of(StepBatch const& batch) const;
     void make_room(StepBatch const& batch);
     void empty_cache();
     void enter(protocol::Phase phase);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <string_view>
 #include <utility>
 
@@ -35,6 +36,28 @@ bool agree(std::span<double const, kTermNumbers> maxima) {
     for (std::size_t i = 0; i < kTermNumbers; i += 2)
         if (maxima[i] != -maxima[i + 1]) return false;
     return true;
+}
+
+void append_numbers(SharedClips const& clips, std::vector<double>& numbers) {
+    constexpr double kNone = -std::numeric_limits<double>::infinity();
+    auto const hash = static_cast<double>(clips.hash >> 12);  // what a double holds
+    for (int share = 0; share < clips.shares; ++share) {
+        bool const own = share == clips.share;
+        numbers.push_back(own ? hash : kNone);
+        numbers.push_back(own ? -hash : kNone);
+    }
+}
+
+std::string describe_other_clips(std::span<double const> maxima, int step) {
+    std::vector<int> shares;
+    for (std::size_t i = 0; i + 1 < maxima.size(); i += 2)
+        if (maxima[i] != -maxima[i + 1]) shares.push_back(static_cast<int>(i / 2));
+    if (shares.empty()) return "";
+    return fmt::format(
+        "step {}: ranks that share the samples of data-parallel {} read different clips: a file "
+        "system gave some to a part of them only (notices clip_skipped); training on different "
+        "clips would go wrong unseen",
+        step, ranks_text(shares));
 }
 
 std::array<std::uint8_t, kTermBytes> packed(StepTerms const& terms) {

@@ -20,6 +20,16 @@ struct StepTerms {
     friend bool operator==(StepTerms const&, StepTerms const&) = default;
 };
 
+/// What ranks of one share of a batch (data-parallel rank) read; all of them must have the same.
+struct SharedClips {
+    int share = 0, shares = 0;  // 0: not compared
+    std::uint64_t hash = 0;
+};
+/// Appends numbers whose maxima over ranks show in which shares ranks read other clips.
+void append_numbers(SharedClips const& clips, std::vector<double>& numbers);
+/// "": none. `maxima`: only those of append_numbers().
+[[nodiscard]] std::string describe_other_clips(std::span<double const> maxima, int step);
+
 /// Numbers whose maxima over ranks show whether all have the same: each with its negative.
 constexpr std::size_t kTermNumbers = 6;
 [[nodiscard]] std::array<double, kTermNumbers> numbers_of(StepTerms const& terms);

@@ -19,7 +19,8 @@ struct StopVote::Impl {
     std::optional<Group> group;
     Vote own = Vote::go_on;
     StepTerms terms;
-    std::vector<at::Tensor> votes;  // one tensor: vote, numbers_of(terms); the maxima over ranks
+    // One tensor: vote, numbers_of(terms), append_numbers(clips); then the maxima over ranks.
+    std::vector<at::Tensor> votes;
     c10::intrusive_ptr<c10d::Work> work;
     std::optional<CollectiveTimer> timer;  // with the group
     double waited_s = 0;
@@ -38,7 +39,7 @@ StopVote::StopVote(std::optional<Group> group) : impl_(std::make_unique<Impl>())
 StopVote::~StopVote() = default;
 StopVote::StopVote(StopVote&&) noexcept = default;
 
-void StopVote::begin(Vote own, StepTerms const& terms) {
+void StopVote::begin(Vote own, StepTerms const& terms, SharedClips const& clips) {
     impl_->own = own;
     impl_->terms = terms;
     impl_->said.reset();
@@ -46,6 +47,7 @@ void StopVote::begin(Vote own, StepTerms const& terms) {
     impl_->timer->begin();
     std::vector<double> numbers{static_cast<double>(own)};
     for (double const each : numbers_of(terms)) numbers.push_back(each);
+    append_numbers(clips, numbers);
     impl_->votes = {at::tensor(numbers, at::kDouble)};
     c10d::AllreduceOptions options;
     options.reduceOp = c10d::ReduceOp::MAX;
@@ -83,9 +85,11 @@ Result<Vote> StopVote::Impl::decide() {
         work->wait();
         std::chrono::duration<double> const waited = CollectiveTimer::Clock::now() - begin;
         waited_s = waited.count();
-        auto const* const numbers = votes.front().data_ptr<double>();
-        if (!agree(std::span<double const, kTermNumbers>(numbers + 1, kTermNumbers)))
-            return disagreement();
+        std::span<double const> const numbers(votes.front().data_ptr<double>(),
+                                              static_cast<std::size_t>(votes.front().numel()));
+        if (!agree(numbers.subspan<1, kTermNumbers>())) return disagreement();
+        auto const other = describe_other_clips(numbers.subspan(1 + kTermNumbers), terms.step);
+        if (!other.empty()) return Error{Errc::unreachable, other};
         return static_cast<Vote>(static_cast<int>(numbers[0]));
     } catch (std::exception const& error) {
         std::string const why = error.what();

@@ -24,9 +24,11 @@ public:
     ~StopVote();
     StopVote(StopVote&&) noexcept;
 
-    void begin(Vote own, StepTerms const& terms = {});
-    /// The decision, the same on every rank; unreachable if a peer is gone, invalid_input (with
-    /// each rank's values) if they do not agree on the step. Repeated calls return the same.
+    /// `clips.shares` must be the same on all ranks.
+    void begin(Vote own, StepTerms const& terms = {}, SharedClips const& clips = {});
+    /// The decision, the same on every rank; unreachable if a peer is gone or ranks of one share
+    /// read other clips, invalid_input (with each rank's values) if they do not agree on the step.
+    /// Repeated calls return the same.
     [[nodiscard]] Result<Vote> finish();
 
     /// What it cost, once it is finished; none without a group.

@@ -71,6 +71,31 @@ TEST(StopVote, RanksThatDoNotAgreeOnTheStepAreNamed) {
                   "passes; rank 2 does step 7 with bucket 96x64x8 in 2 passes");
 }
 
+TEST(StopVote, RanksOfOneShareThatReadOtherClipsEndTheAttempt) {
+    std::vector<std::string> reported(4);
+    run_ranks(4, [&](Group const& group) {
+        auto const rank = static_cast<std::size_t>(group.rank());
+        StopVote vote(group);
+        SharedClips clips{.share = group.rank() / 2, .shares = 2};
+        clips.hash = clips.share == 0 ? 0x123456789ABCDEFull : 0xFEDCBA987654321ull;
+        vote.begin(Vote::go_on, {.step = 6, .bucket = "b", .passes = 1}, clips);
+        EXPECT_TRUE(vote.finish().has_value());
+        EXPECT_EQ(vote.cost()->bytes, 7 * 8 + 2 * 2 * 8);
+        if (rank == 3) clips.hash ^= 1ull << 40;
+        vote.begin(Vote::go_on, {.step = 7, .bucket = "b", .passes = 1}, clips);
+        auto const said = vote.finish();
+        ASSERT_TRUE(said.has_error());
+        EXPECT_EQ(said.error().code, Errc::unreachable);
+        reported[rank] = said.error().message;
+    });
+    for (std::string const& each : reported)
+        EXPECT_EQ(each.rfind("step 7: ranks that share the samples of data-parallel rank 1 read "
+                             "different clips: ",
+                             0),
+                  0u)
+            << each;
+}
+
 TEST(StopVote, AloneTheOwnVoteDecides) {
     StopVote vote{std::nullopt};
     vote.begin(Vote::stop_without_checkpoint);
