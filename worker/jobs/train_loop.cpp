@@ -50,24 +50,20 @@ StepTerms TrainLoop::terms_of(StepBatch const& batch) const {
     return terms;
 }
 
-bool TrainLoop::meets_in_passes() const {
-    auto const& layout = parts_.job.plan.chosen;
-    return layout.tp_size * layout.sp_size * layout.pp_size > 1;
-}
-
 /// Each rank of a share reads its clips itself, and takes others for those that it cannot read.
 SharedClips TrainLoop::clips_of(StepBatch const& batch) const {
-    if (!meets_in_passes() || !batch.clips) return {};
+    auto const& layout = parts_.job.plan.chosen;
+    if (layout.tp_size * layout.sp_size * layout.pp_size == 1 || !batch.clips) return {};
     std::uint64_t hash = 0;
     for (LoadedSample const& sample : batch.clips->samples())
         hash = plan::hash64({hash, sample.clip, static_cast<std::uint64_t>(sample.start_frame)});
-    return {.share = parts_.dp_rank, .shares = parts_.job.plan.chosen.dp_size, .hash = hash};
+    return {.share = parts_.dp_rank, .shares = layout.dp_size, .hash = hash};
 }
 
-/// Ranks that share samples exchange data within a pass, so they must agree before it. Others need
-/// not wait for that, because they exchange data only after their passes.
+/// Ranks that share samples or gather weights exchange data within a pass, so they must agree
+/// before it. Others need not wait for that, because they exchange data only after their passes.
 Result<StepOutput> TrainLoop::train(StepBatch& batch, Timed& timed) {
-    if (meets_in_passes()) {
+    if (parts_.trainer.meets_peers()) {
         // A rank that waits for its clips gives signs; those that wait for it here give none, and
         // it is the collective's limit that ends their wait.
         double const limit_s = 2 * parts_.job.config.faults.collective_timeout;

@@ -64,7 +64,6 @@ private:
     [[nodiscard]] Result<Timed> one_step(int step);
     [[nodiscard]] Result<StepOutput> train(StepBatch& batch, Timed& timed);
     [[nodiscard]] StepTerms terms_of(StepBatch const& batch) const;
-    [[nodiscard]] bool meets_in_passes() const;
     [[nodiscard]] SharedClips clips_of(StepBatch const& batch) const;
     void make_room(StepBatch const& batch);
     void empty_cache();
