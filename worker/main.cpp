@@ -216,17 +216,23 @@ int run(std::vector<std::string> const& arguments) {
     return run_job(arguments[1], agent, *self);
 }
 
+int run_guarded(std::vector<std::string> const& arguments) {
+    try {
+        return run(arguments);
+    } catch (std::exception const& error) {
+        fmt::print(stderr, "osora-worker: {}\n", error.what());
+        std::string const text = std::string(kTorchFailure) + error.what();
+        return exit_code_of({is_out_of_memory(error) ? Errc::out_of_memory : Errc::io, text});
+    }
+}
+
 }  // namespace
 }  // namespace osora::worker
 
 int main(int count, char** arguments) {
-    try {
-        return osora::worker::run({arguments + 1, arguments + count});
-    } catch (std::exception const& error) {
-        fmt::print(stderr, "osora-worker: {}\n", error.what());
-        using osora::Errc;
-        bool const lacks_memory = osora::worker::is_out_of_memory(error);
-        std::string const text = std::string(osora::worker::kTorchFailure) + error.what();
-        return osora::worker::exit_code_of({lacks_memory ? Errc::out_of_memory : Errc::io, text});
-    }
+    int const code = osora::worker::run_guarded({arguments + 1, arguments + count});
+    // Without the destructors of libraries: LibTorch's take as long as a fifth of the start to
+    // unregister what nobody calls any more, beside threads that may still use it.
+    std::fflush(nullptr);
+    ::_exit(code);
 }
