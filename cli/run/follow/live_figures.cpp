@@ -9,7 +9,8 @@ LiveFigures live_figures(protocol::RunView const& view) {
     bool const has_steps = !view.recent_steps.empty() && view.step_time_s > 0;
     bool const counts_samples = view.samples_per_s > 0;
     bool const counts_clips = view.status.scoring && view.clips > 0 && counts_samples;
-    bool const has_end = view.steps > 0 || counts_clips;
+    bool const stopped = view.status.verdict != protocol::Verdict::none && view.eta_s > 0;
+    bool const has_end = !stopped && (view.steps > 0 || counts_clips);
     auto const known = [](bool is_known, double value) {
         return protocol::to_json(is_known ? value : NAN);
     };

@@ -9,7 +9,7 @@ namespace osora::cli {
 struct LiveFigures {
     protocol::json::value loss, smooth_loss;           // a user program may report none
     protocol::json::value step_time_s, samples_per_s;  // before the first step of an attempt: null
-    protocol::json::value eta_s;                       // also null: nobody knows where it ends
+    protocol::json::value eta_s;  // also null: nobody knows where it ends, or it stopped before
 };
 [[nodiscard]] LiveFigures live_figures(protocol::RunView const& view);
 

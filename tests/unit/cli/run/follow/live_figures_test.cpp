@@ -33,6 +33,9 @@ TEST(LiveFigures, AreThoseOfTheView) {
     EXPECT_DOUBLE_EQ(figures.step_time_s.to_number<double>(), 2);
     EXPECT_DOUBLE_EQ(figures.samples_per_s.to_number<double>(), 4);
     EXPECT_DOUBLE_EQ(figures.eta_s.to_number<double>(), 180);
+    auto stopped = view;
+    stopped.status.verdict = protocol::Verdict::cancelled;
+    EXPECT_TRUE(live_figures(stopped).eta_s.is_null()) << "its other steps do not come";
     fold(view, story.steps(200, 0, 2, {10, 90}, {2, 0.5}));
     EXPECT_EQ(live_figures(view).eta_s.to_number<double>(), 0) << "that is known";
 }
