@@ -1,7 +1,10 @@
 #include "base/host_name.hpp"
 
+#include "base/text/text.hpp"
+
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,6 +26,12 @@ bool is_same_host(std::string_view left, std::string_view right) {
     if (left == right || left.empty() || is_address) return left == right && !left.empty();
     return right.starts_with(left) && right[left.size()] == '.' &&
            left.find('.') == std::string_view::npos;
+}
+
+bool names_host(std::vector<std::string> const& names, std::string_view host) {
+    std::string const wanted = lower(host);
+    return std::ranges::any_of(names,
+                               [&](auto const& each) { return is_same_host(lower(each), wanted); });
 }
 
 }  // namespace osora

@@ -12,9 +12,7 @@ namespace osora::slurm {
 Placement::Placement(PlacementOptions options)
     : hosts_(std::move(options.hosts)), of_node_(static_cast<std::size_t>(options.nodes)) {
     for (std::string const& host : hosts_) {
-        bool const is_out = std::ranges::any_of(
-            options.excluded, [&](std::string const& each) { return is_same_host(each, host); });
-        if (is_out) faults_[host] = kBad;
+        if (names_host(options.excluded, host)) faults_[host] = kBad;
     }
     for (std::size_t node = 0; node < of_node_.size() && node < options.last.size(); ++node) {
         auto const found = std::ranges::find_if(hosts_, [&](std::string const& host) {

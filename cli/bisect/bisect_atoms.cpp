@@ -1,7 +1,7 @@
 #include "cli/bisect/bisect_atoms.hpp"
 
+#include "base/host_name.hpp"
 #include "cli/text/terminal.hpp"
-#include "plan/config/ssh_hosts.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -22,7 +22,7 @@ bool is_config_key(BisectSide const& good, BisectSide const& bad, std::string co
 bool all_available(std::vector<std::string> const& hosts,
                    std::vector<std::string> const& available) {
     return std::ranges::all_of(hosts,
-                               [&](auto const& host) { return plan::names_host(available, host); });
+                               [&](auto const& host) { return names_host(available, host); });
 }
 
 std::string why_not_built(Factor const& factor, CommitSwitch const& commits) {

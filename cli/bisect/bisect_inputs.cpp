@@ -1,11 +1,11 @@
 #include "cli/bisect/bisect_inputs.hpp"
 
+#include "base/host_name.hpp"
 #include "cli/bisect/hybrid_config.hpp"
 #include "cli/run/run_secrets.hpp"
 #include "db/analysis/bucket_compute.hpp"
 #include "db/store/queries.hpp"
 #include "plan/config/config_files.hpp"
-#include "plan/config/ssh_hosts.hpp"
 #include "plan/config/submitted_run.hpp"
 
 #include <fmt/format.h>
@@ -134,7 +134,7 @@ Result<TrialStart> trial_start(BisectSide const& good, BisectSide const& bad,
     auto const& wanted = choice.hosts ? bad.hosts : good.hosts;
     start.config.faults.exclude_nodes.clear();
     for (std::string const& host : available) {
-        if (!plan::names_host(wanted, host)) {
+        if (!names_host(wanted, host)) {
             start.config.faults.exclude_nodes.push_back(host);
         }
     }

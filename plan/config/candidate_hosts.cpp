@@ -1,6 +1,7 @@
 #include "plan/config/candidate_hosts.hpp"
 
 #include "base/host_list.hpp"
+#include "base/host_name.hpp"
 #include "plan/config/ssh_hosts.hpp"
 
 #include <fmt/format.h>

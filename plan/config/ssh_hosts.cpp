@@ -256,12 +256,6 @@ SshHosts parse_host_list(std::vector<std::string> const& entries) {
     return std::move(gathering).result();
 }
 
-bool names_host(std::vector<std::string> const& names, std::string const& host) {
-    std::string const wanted = lower(host);
-    return std::ranges::any_of(names,
-                               [&](auto const& each) { return is_same_host(lower(each), wanted); });
-}
-
 std::vector<SshHost> usable_hosts(std::vector<SshHost> hosts,
                                   std::vector<std::string> const& excluded) {
     std::erase_if(hosts,

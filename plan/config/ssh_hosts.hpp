@@ -41,8 +41,6 @@ constexpr std::size_t kHostFileBytesMax = 4u << 20;
 /// [ssh] hosts: the same, one entry each.
 [[nodiscard]] SshHosts parse_host_list(std::vector<std::string> const& entries);
 
-/// Whether one of `names` is the host's, in upper or lower case, with or without its domain.
-[[nodiscard]] bool names_host(std::vector<std::string> const& names, std::string const& host);
 /// Hosts without those in `excluded` (faults.exclude_nodes), in the same order.
 [[nodiscard]] std::vector<SshHost> usable_hosts(std::vector<SshHost> hosts,
                                                 std::vector<std::string> const& excluded);

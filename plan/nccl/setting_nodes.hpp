@@ -4,7 +4,6 @@
 #include "base/host_name.hpp"
 #include "plan/decision.hpp"
 
-#include <algorithm>
 #include <string>
 #include <string_view>
 
@@ -12,8 +11,7 @@ namespace osora::plan {
 
 /// Whether ranks on `node` get the setting; "n1" and "n1.cluster" are the same node.
 [[nodiscard]] inline bool applies_to(NcclSetting const& setting, std::string_view node) {
-    auto const is_node = [&](std::string const& each) { return is_same_host(each, node); };
-    return setting.nodes.empty() || std::ranges::any_of(setting.nodes, is_node);
+    return setting.nodes.empty() || names_host(setting.nodes, node);
 }
 
 }  // namespace osora::plan

@@ -1,6 +1,6 @@
 // The clip that a thread has given to FFmpeg, so that a crash names its file: a handler of SIGSEGV,
 // SIGABRT, SIGBUS and SIGFPE appends it to a file of the rank (worker/data/crashed_clips.hpp reads
-// it). The handler makes only async-signal-safe calls, on a stack of its own of 64 KiB a thread, as
+// it). The handler makes only async-signal-safe calls, on a separate stack of 64 KiB a thread, as
 // that of the thread may have overflown.
 #pragma once
 

@@ -46,8 +46,8 @@ constexpr double kStopLimit_s = 5;
 /// destructor of it would come back in time.
 [[noreturn]] void end_now(AgentLink& agent, Error const& why);
 
-/// After an error: what has threads. Each is asked in order whether they have ended, after a wait
-/// of its own; if not, end_now(), as neither the log nor the exit code may wait for a thread that
+/// After an error: what has threads. Each is asked in order whether they have ended, after a wait;
+/// if not, end_now(), as neither the log nor the exit code may wait for a thread that
 /// hangs in the kernel (a dead network file system).
 void end_if_stuck(AgentLink& agent, Error const& why,
                   std::vector<std::function<bool()>> const& ended);

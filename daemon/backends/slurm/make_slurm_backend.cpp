@@ -22,12 +22,6 @@ std::string job_variable(Environment const& environment, std::string_view name,
     return variable_or(environment, name, variable_or(environment, older, ""));
 }
 
-/// Whatever the form of the names.
-bool is_among(std::string const& host, std::vector<std::string> const& hosts) {
-    return std::ranges::any_of(hosts,
-                               [&](std::string const& each) { return is_same_host(each, host); });
-}
-
 Result<slurm::PlacementOptions> placement_of(BackendSetup const& setup) {
     auto const& resources = setup.config.resources;
     slurm::PlacementOptions placement;
@@ -37,7 +31,7 @@ Result<slurm::PlacementOptions> placement_of(BackendSetup const& setup) {
     OSORA_TRY(placement.hosts, expand_host_list(list));
     placement.excluded = setup.config.faults.exclude_nodes;
     auto const is_out = [&placement](std::string const& host) {
-        return is_among(host, placement.excluded);
+        return names_host(placement.excluded, host);
     };
     auto const usable = static_cast<int>(placement.hosts.size()) -
                         static_cast<int>(std::ranges::count_if(placement.hosts, is_out));
@@ -50,7 +44,7 @@ Result<slurm::PlacementOptions> placement_of(BackendSetup const& setup) {
     RealEnv const clock;
     auto const state = protocol::RunPaths{setup.start.run_dir}.state();
     for (std::string const& host : protocol::remembered_bad_hosts(state, clock.wall_us())) {
-        bool const here = is_among(host, placement.hosts) && !is_out(host);
+        bool const here = names_host(placement.hosts, host) && !is_out(host);
         if (!here || spare-- <= 0) continue;
         placement.excluded.push_back(host);
     }

@@ -148,10 +148,8 @@ bool is_preempted(NextJob const& next) {
 
 /// How many of `hosts` are not in `bad` (bad by node memory or by the run file).
 int count_usable(std::vector<std::string> const& hosts, std::vector<std::string> const& bad) {
-    return static_cast<int>(std::ranges::count_if(hosts, [&](std::string const& host) {
-        return std::ranges::none_of(
-            bad, [&](std::string const& each) { return is_same_host(each, host); });
-    }));
+    return static_cast<int>(std::ranges::count_if(
+        hosts, [&](std::string const& host) { return !names_host(bad, host); }));
 }
 
 }  // namespace

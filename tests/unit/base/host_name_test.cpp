@@ -27,5 +27,12 @@ TEST(HostName, OtherHostsDiffer) {
     EXPECT_FALSE(is_same_host("", "n1"));
 }
 
+TEST(HostName, IsFoundInAListWhateverItsForm) {
+    EXPECT_TRUE(names_host({"n2", "N1"}, "n1.Cluster"));
+    EXPECT_TRUE(names_host({"n1.cluster"}, "n1"));
+    EXPECT_FALSE(names_host({"n1.east", "n11"}, "n1.west"));
+    EXPECT_FALSE(names_host({}, "n1"));
+}
+
 }  // namespace
 }  // namespace osora

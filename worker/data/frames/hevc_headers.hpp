@@ -42,7 +42,7 @@ class HevcHeaders {
 public:
     /// nullopt: not hvcC, cut off, with several sets of one number, or a stream whose slices
     /// parse_slice() does not read: with long-term references, reordered reference lists, scaling
-    /// lists of its own, or of the profiles after 5 (scalable, screen content).
+    /// lists that it sends, or of the profiles after 5 (scalable, screen content).
     [[nodiscard]] static std::optional<HevcHeaders> parse(std::span<std::uint8_t const> hvcc);
 
     /// Bytes before each NAL unit of a packet that give its length.
