@@ -3,7 +3,7 @@
 // an unknown fact is skipped, never guessed.
 #pragma once
 
-#include "topology/doctor/nccl_log.hpp"
+#include "topology/doctor/log/nccl_log.hpp"
 #include "topology/machine.hpp"
 #include "topology/nccl/inherited_setting.hpp"
 #include "topology/probe_result.hpp"

@@ -134,6 +134,12 @@ NameFilter parse_filter(std::string_view text) {
     return filter;
 }
 
+bool any_trouble(Evidence const& evidence, LogTrouble trouble) {
+    return std::ranges::any_of(evidence.nodes, [trouble](auto const& node) {
+        return node.log.troubles.contains(trouble);
+    });
+}
+
 void find_trouble(Outcome& outcome, Evidence const& evidence, LogTrouble trouble,
                   Finding const& finding) {
     for (auto const& node : evidence.nodes) {

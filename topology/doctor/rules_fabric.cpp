@@ -96,7 +96,9 @@ void check_odd_sockets(Evidence const& evidence, Outcome& outcome) {
 Outcome check_network(Evidence const& evidence) {
     bool const mixed =
         std::ranges::any_of(evidence.nodes, uses_sockets) && !other_networks(evidence).empty();
-    if (!any_rdma(evidence) && !mixed) return skip("no RDMA NIC");
+    if (!any_rdma(evidence) && !mixed && !any_trouble(evidence, LogTrouble::plugin)) {
+        return skip("no RDMA NIC");
+    }
     Outcome outcome;
     check_odd_sockets(evidence, outcome);
     for (auto const& node : evidence.nodes) {
@@ -136,10 +138,7 @@ Outcome check_cross_rail(Evidence const& evidence) {
 Outcome check_efa(Evidence const& evidence) {
     bool const any = std::ranges::any_of(
         evidence.nodes, [](auto const& node) { return has_kind(node, NicKind::efa); });
-    bool const logged = std::ranges::any_of(evidence.nodes, [](auto const& node) {
-        return node.log.troubles.contains(LogTrouble::ofi);
-    });
-    if (!any && !logged) return skip("no EFA");
+    if (!any && !any_trouble(evidence, LogTrouble::ofi)) return skip("no EFA");
     Outcome outcome;
     find_trouble(outcome, evidence, LogTrouble::ofi,
                  {.severity = Severity::fault,

@@ -64,6 +64,8 @@ template <class T>
     return {};
 }
 
+/// Whether some node has this problem in its log.
+[[nodiscard]] bool any_trouble(Evidence const& evidence, LogTrouble trouble);
 /// Adds a finding for every node with this problem in its log.
 void find_trouble(Outcome& outcome, Evidence const& evidence, LogTrouble trouble,
                   Finding const& finding);
@@ -128,5 +130,9 @@ Outcome check_busbw(Evidence const& evidence);
 Outcome check_small_collectives(Evidence const& evidence);
 Outcome check_straggler(Evidence const& evidence);
 Outcome check_requeue(Evidence const& evidence);
+// rules_log.cpp, rules_watchdog.cpp
+Outcome check_gpu_use(Evidence const& evidence);
+Outcome check_warnings(Evidence const& evidence);
+Outcome check_collective_timeout(Evidence const& evidence);
 
 }  // namespace osora::topology::doctor

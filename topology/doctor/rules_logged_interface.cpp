@@ -11,13 +11,44 @@
 namespace osora::topology::doctor {
 namespace {
 
+/// "" = not logged.
+std::string address_of(NcclLog const& log, std::string const& name) {
+    auto const found = log.addresses.find(name);
+    return found == log.addresses.end() ? "" : found->second;
+}
+
+bool is_link_local(std::string const& address) {
+    return address.starts_with("169.254.") || address.starts_with("fe80:");
+}
+
+/// The kernel makes such tunnels by itself ("ip6tnl0", "sit0"): without an address that is routed
+/// they lead nowhere.
+bool is_idle_tunnel(NcclLog const& log, std::string const& name) {
+    for (std::string_view const each :
+         {"ip6tnl", "tunl", "sit", "gre", "ip6gre", "erspan", "ip_vti"}) {
+        if (name.starts_with(each)) return is_link_local(address_of(log, name));
+    }
+    return false;
+}
+
+/// A container may call its own end of a pair "veth0": that one has a routed address, and there is
+/// no other interface that leads anywhere.
+bool is_way_out(NcclLog const& log, std::string const& name) {
+    auto const address = address_of(log, name);
+    if (!name.starts_with("veth") || address.empty() || is_link_local(address)) return false;
+    return std::ranges::all_of(log.socket_interfaces, [&](std::string const& each) {
+        return each == name || each == "lo" || is_host_internal(each) || is_idle_tunnel(log, each);
+    });
+}
+
 /// Why other nodes are unreachable over it; "" = they may be reachable.
 std::string why_nowhere(NcclLog const& log, std::string const& name) {
     if (name == "lo") return "lo leads to no other node";
+    if (is_way_out(log, name)) return {};
     if (is_host_internal(name)) return "it is a bridge or pair inside the host";
-    auto const address = log.addresses.find(name);
-    bool const local = address != log.addresses.end() && address->second.starts_with("169.254.");
-    return local ? "its address holds on its own link alone" : "";
+    if (is_idle_tunnel(log, name)) return "it is a tunnel without a routed address";
+    return address_of(log, name).starts_with("169.254.") ? "its address holds on its own link alone"
+                                                         : "";
 }
 
 bool leads_nowhere(NcclLog const& log, std::string const& name) {
@@ -25,8 +56,8 @@ bool leads_nowhere(NcclLog const& log, std::string const& name) {
 }
 
 std::string interface_text(NcclLog const& log, std::string const& name) {
-    auto const address = log.addresses.find(name);
-    return address == log.addresses.end() ? name : name + ":" + address->second;
+    auto const address = address_of(log, name);
+    return address.empty() ? name : name + ":" + address;
 }
 
 /// The log itself shows that no other node takes part: then any interface will do.

@@ -1,6 +1,7 @@
 // Cause before secondary failure: part of row 14. The node whose port went down logs "port error";
 // the others then wait for it until their retries run out, "error 12" (nccl#905).
 #include "base/host_list.hpp"
+#include "base/text/text.hpp"
 #include "topology/doctor/lost_peers.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
@@ -8,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 
@@ -87,6 +89,74 @@ void add_lost(Evidence const& evidence, NodeEvidence const& node, Outcome& outco
          .impact = 0.9});
 }
 
+struct CompletionStatus {
+    int status;
+    std::string_view name, fix;
+};
+
+constexpr std::string_view kGdrFix =
+    "prove it with NCCL_NET_GDR_LEVEL=LOC (no GPUDirect) for one run; then look at ACS, the IOMMU, "
+    "nvidia_peermem and the driver";
+constexpr std::string_view kSizesFix =
+    "all ranks must call the same collectives with the same sizes, and have the same NCCL and NCCL "
+    "settings (NCCL_BUFFSIZE)";
+
+/// ibv_poll_cq(3); NVIDIA/nccl issues 214, 523 and 949 for status 4 and 11.
+constexpr std::array kStatuses{
+    CompletionStatus{1, "local length error", kSizesFix},
+    CompletionStatus{4, "local protection error", kGdrFix},
+    CompletionStatus{9, "remote invalid request", kSizesFix},
+    CompletionStatus{10, "remote access error", kGdrFix},
+    CompletionStatus{11, "remote operation error", kGdrFix},
+    CompletionStatus{13, "receiver not ready", "look at the peer's own log: its rank is too slow"}};
+
+/// 10 of "status=10 opcode=0", "status=IBV_WC_REM_ACCESS_ERR(10)", "with error 10, opcode 0".
+int status_of(std::string_view line) {
+    for (std::string_view const key : {"status=", "error "}) {
+        std::size_t const at = line.find(key);
+        if (at == std::string_view::npos) continue;
+        auto text = line.substr(at + key.size());
+        if (text.starts_with("IBV_"))
+            text = text.substr(std::min(text.find('('), text.size() - 1) + 1);
+        if (auto const number = leading_number<int>(text)) return *number;
+    }
+    return -1;
+}
+
+void check_completions(Evidence const& evidence, Outcome& outcome) {
+    for (auto const& node : evidence.nodes) {
+        auto const found = node.log.troubles.find(LogTrouble::completion);
+        if (found == node.log.troubles.end()) continue;
+        int const status = status_of(found->second);
+        auto const known = std::ranges::find(kStatuses, status, &CompletionStatus::status);
+        bool const is_known = known != kStatuses.end();
+        outcome.findings.push_back(
+            {.severity = Severity::fault,
+             .nodes = {node.name},
+             .title = is_known ? fmt::format("An RDMA transfer failed: {} (status {})", known->name,
+                                             status)
+                      : status >= 0 ? fmt::format("An RDMA transfer failed (status {})", status)
+                                    : "An RDMA transfer failed",
+             .seen = "log: " + found->second,
+             .effect = "the run ends",
+             .fix = is_known ? std::string(known->fix)
+                             : "ibv_poll_cq(3) explains the status; look at the peer's own log and "
+                               "at the link counters of both ends",
+             .impact = 0.9});
+    }
+}
+
+/// Status 5 follows an error on the same connection: at this end, or when the peer's rank exits.
+void check_flushed(Evidence const& evidence, Outcome& outcome) {
+    if (!outcome.findings.empty()) return;
+    find_trouble(outcome, evidence, LogTrouble::flushed,
+                 {.severity = Severity::warning,
+                  .title = "RDMA transfers were flushed (status 5): their connection had failed",
+                  .effect = "the run ends; this is not the cause",
+                  .fix = "look for the first error in the logs of all ranks, the peer's above all",
+                  .impact = 0.3});
+}
+
 /// The rank that closed a connection exited first; the reason is in its own log.
 void check_closed(Evidence const& evidence, Outcome& outcome) {
     if (!outcome.findings.empty()) return;
@@ -122,6 +192,8 @@ void check_lost_peers(Evidence const& evidence, Outcome& outcome) {
         if (causes.empty()) add_lost(evidence, node, outcome);
         if (!causes.empty() && !stopped) add_echo(node, causes, outcome);
     }
+    check_completions(evidence, outcome);
+    check_flushed(evidence, outcome);
     check_closed(evidence, outcome);
 }
 

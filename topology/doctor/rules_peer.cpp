@@ -88,7 +88,8 @@ Outcome check_iommu(Evidence const& evidence) {
 
 Outcome check_nvls(Evidence const& evidence) {
     bool const any = std::ranges::any_of(evidence.nodes, may_nvls);
-    if (!any) return skip("no NVSwitch of Hopper or later");
+    if (!any && !any_trouble(evidence, LogTrouble::nvls))
+        return skip("no NVSwitch of Hopper or later");
     Outcome outcome;
     for (auto const& node : evidence.nodes) {
         if (!may_nvls(node)) continue;
@@ -226,9 +227,11 @@ void check_gpu(NodeEvidence const& node, GpuState const& gpu, Outcome& outcome) 
         add(Severity::fault, name + " has reported a fatal Xid", xids_text(gpu.xids),
             "ranks on it fail or give wrong sums", {exclude + ", reset or replace the GPU", 1});
     } else if (!gpu.xids.empty()) {
-        add(Severity::info, name + " has reported an Xid",
-            fmt::format("Xid {}", fmt::join(gpu.xids, ", ")),
-            "13, 31, 43 and 45 mostly come from the program that ran", {"", 0});
+        bool const by_program = std::ranges::all_of(gpu.xids, is_program_xid);
+        add(Severity::info, name + " has reported an Xid", xids_text(gpu.xids),
+            by_program ? "13, 31, 43 and 45 mostly come from the program that ran"
+                       : "docs.nvidia.com/deploy/xid-errors says what it means",
+            {"", 0});
     }
     if (gpu.ecc_uncorrected > 0) {
         add(Severity::fault, name + " has uncorrected memory errors",

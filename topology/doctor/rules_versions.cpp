@@ -130,6 +130,8 @@ void check_plugins(Evidence const& evidence, Outcome& outcome) {
 Outcome check_mixed_versions(Evidence const& evidence) {
     bool any = false;
     for (auto const& each : kMixed) any = any || any_versions(evidence, std::string(each.name));
+    any = any || any_trouble(evidence, LogTrouble::bad_address) ||
+          any_trouble(evidence, LogTrouble::version);
     if (!any) return skip("no versions known");
     Outcome outcome;
     for (auto const& each : kMixed) compare_one(evidence, each, outcome);

@@ -20,6 +20,32 @@ RunEvidence& run(Evidence& evidence) {
 }
 
 std::vector<BrokenCase> const kLogs{
+    {.rule = "gpu-use",
+     .kind = "roce",
+     .where = "n3",
+     .says = "Two ranks use one GPU",
+     .damage =
+         [](Evidence& e) {
+             say(e,
+                 "NCCL WARN Duplicate GPU detected : rank 2 and rank 0 both on CUDA device 1000");
+         }},
+    {.rule = "collective-timeout",
+     .kind = "cpu",
+     .where = "n3",
+     .says = "different collectives",
+     .damage =
+         [](Evidence& e) {
+             say(e,
+                 "NCCL WARN NET/Socket : peer 10.0.0.2<5> message truncated : receiving 65536 "
+                 "bytes "
+                 "instead of 4096");
+         }},
+    {.rule = "nccl-warnings",
+     .severity = kWarning,
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "ibv_create_qp failed",
+     .damage = [](Evidence& e) { say(e, "NCCL WARN Call to ibv_create_qp failed"); }},
     {.rule = "tcp-instead-of-rdma",
      .kind = "roce",
      .where = "n3",

@@ -1,7 +1,7 @@
 // Private to the readers of NCCL's log.
 #pragma once
 
-#include "topology/doctor/nccl_log.hpp"
+#include "topology/doctor/log/nccl_log.hpp"
 
 #include <optional>
 
@@ -22,12 +22,20 @@ constexpr std::size_t kLogLineBytesMax = 240;
     return text.substr(0, text.find_first_of(stops));
 }
 
+/// Whether NCCL, or PyTorch about NCCL, may have written it.
+[[nodiscard]] inline bool is_of_nccl(std::string_view line) {
+    for (std::string_view const each : {"NCCL", "NET/OFI", "Duplicate GPU detected"}) {
+        if (line.find(each) != std::string_view::npos) return true;
+    }
+    return false;
+}
+
 inline void keep_name(std::set<std::string>& into, std::string_view value) {
     bool const fits = !value.empty() && value.size() <= 64 && into.size() < kLogNamesMax;
     if (fits) into.emplace(value);
 }
 
-/// Records in `log` the problem that the line reports, if any.
+/// Records in `log` the problem that the line reports, or a warning of NCCL that is no known one.
 void read_trouble(NcclLog& log, std::string_view line);
 
 }  // namespace osora::topology::doctor

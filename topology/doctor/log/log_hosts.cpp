@@ -2,7 +2,7 @@
 // its version; text before that comes from others: srun -l, mpirun, torchrun, Ray, containers,
 // colours, times.
 #include "base/text/text.hpp"
-#include "topology/doctor/nccl_log_internal.hpp"
+#include "topology/doctor/log/nccl_log_internal.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -137,13 +137,10 @@ bool is_of_kernel(View line) {
     return line.find("Xid (PCI:") != View::npos;  // SXid, too
 }
 
-bool is_of_nccl(View line) {
-    return line.find("NCCL") != View::npos || line.find("NET/OFI") != View::npos;
-}
-
 /// Programs and notes also mention NCCL: only these lines make a node of a text without hosts.
 bool is_certain(View line) {
-    for (View const each : {"NCCL INFO ", "NCCL WARN ", "NCCL version ", "Xid (PCI:"}) {
+    for (View const each : {"NCCL INFO ", "NCCL WARN ", "NCCL version ", "Xid (PCI:",
+                            "Watchdog caught collective operation timeout: WorkNCCL"}) {
         if (line.find(each) != View::npos) return true;
     }
     return false;

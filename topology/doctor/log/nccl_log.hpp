@@ -2,6 +2,8 @@
 // 2.30; unknown lines are ignored.
 #pragma once
 
+#include "topology/doctor/log/watchdog_log.hpp"
+
 #include <cstdint>
 #include <map>
 #include <set>
@@ -16,6 +18,8 @@ enum class LogTrouble {
     modify_qp,        // ibv_modify_qp failed, timed out: no path between two NICs
     bad_gid,          // ibv_modify_qp failed, no data or invalid: the GID does not exist
     retry_exceeded,   // completion with status 12
+    flushed,          // completion with status 5: the connection had failed before
+    completion,       // completion with another error
     port_event,       // a port went down
     device_fatal,     // an RDMA device stopped working
     shm,              // a segment of /dev/shm could not be made
@@ -30,6 +34,10 @@ enum class LogTrouble {
     connect,          // no TCP connection to a peer
     peer_closed,      // a peer closed its connection: its rank exited first
     bad_address,      // a peer's message was not understood: "address with family 0"
+    duplicate_gpu,    // two ranks use one GPU
+    gpu_memory,       // CUDA found no memory for NCCL
+    mismatch,         // ranks called different collectives, or with different sizes
+    heartbeat,        // PyTorch's watchdog thread was blocked
     graph_file,       // NCCL_GRAPH_FILE does not match the machine, or cannot be read
     topo_file         // NCCL_TOPO_FILE cannot be read
 };
@@ -53,12 +61,17 @@ struct NcclLog {
     int nvls_available = 0, nvls_missing = 0;  // devices
     std::set<int> mnnvl_states;                // fabric states; 3 = completed
     std::map<std::string, std::string> set_by_environment;
-    int nodes = 0, ranks = 0;                    // maximum number that a communicator spans; 0 =
-                                                 // not logged
-    bool complete = false;                       // some communicator was set up
-    std::set<std::string> lost_peers;            // peers that no longer answered: "10.0.0.2",
-                                                 // "node48"
-    std::map<LogTrouble, std::string> troubles;  // with the first line of each
+    int nodes = 0, ranks = 0;                     // maximum number that a communicator spans; 0 =
+                                                  // not logged
+    bool complete = false;                        // some communicator was set up
+    std::map<int, std::set<int>> members;         // ranks of this log, by the number of ranks of
+                                                  // their communicator
+    std::set<std::string> lost_peers;             // peers that no longer answered: "10.0.0.2",
+                                                  // "node48"
+    std::map<LogTrouble, std::string> troubles;   // with the first line of each
+    std::map<std::string, std::string> warnings;  // first lines of NCCL's other warnings, by their
+                                                  // words without numbers
+    Watchdogs watchdogs;                          // of PyTorch
 };
 
 /// Adds the lines of one log.

@@ -1,5 +1,5 @@
 // Lines as NCCL of several versions writes them, from public logs.
-#include "topology/doctor/nccl_log.hpp"
+#include "topology/doctor/log/nccl_log.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

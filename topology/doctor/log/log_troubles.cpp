@@ -1,6 +1,7 @@
 // Problems, recognised by NCCL's messages: src/transport/net_ib.cc, src/misc, src/graph/*.cc of 2.4
 // to 2.30.
-#include "topology/doctor/nccl_log_internal.hpp"
+#include "base/text/text.hpp"
+#include "topology/doctor/log/nccl_log_internal.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,9 +20,21 @@ constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::bad_gid, "ibv_modify_qp failed", "No data available"},
     TroubleWords{LogTrouble::bad_gid, "ibv_modify_qp failed", "Invalid argument"},
     TroubleWords{LogTrouble::modify_qp, "ibv_modify_qp failed", ""},
+    TroubleWords{LogTrouble::completion, "Got completion", "RNR_RETRY_EXC_ERR"},  // 13
     TroubleWords{LogTrouble::retry_exceeded, "Got completion", "status=12 "},
     TroubleWords{LogTrouble::retry_exceeded, "Got completion", "RETRY_EXC_ERR"},
     TroubleWords{LogTrouble::retry_exceeded, "Got completion", "error 12,"},
+    TroubleWords{LogTrouble::flushed, "Got completion", "status=5 "},
+    TroubleWords{LogTrouble::flushed, "Got completion", "WR_FLUSH_ERR"},
+    TroubleWords{LogTrouble::flushed, "Got completion", "error 5,"},
+    TroubleWords{LogTrouble::completion, "Got completion", "status="},
+    TroubleWords{LogTrouble::completion, "Got completion", "with error "},
+    TroubleWords{LogTrouble::mismatch, "collective mismatch", ""},
+    TroubleWords{LogTrouble::mismatch, "Mismatched collective", ""},
+    TroubleWords{LogTrouble::mismatch, "message truncated", ""},
+    TroubleWords{LogTrouble::duplicate_gpu, "Duplicate GPU detected", ""},
+    TroubleWords{LogTrouble::heartbeat, "watchdog got stuck for", ""},
+    TroubleWords{LogTrouble::heartbeat, "Heartbeat monitor timed out", ""},
     TroubleWords{LogTrouble::port_event, "NET/IB", "port error"},
     TroubleWords{LogTrouble::device_fatal, "NET/IB", "async fatal event"},
     TroubleWords{LogTrouble::device_fatal, "NET/IB", "local catastrophic error"},
@@ -46,6 +59,7 @@ constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::plugin, "Error: network", "not found"},
     TroubleWords{LogTrouble::version, "Mismatched NCCL version", ""},
     TroubleWords{LogTrouble::version, "driver version is insufficient", ""},
+    TroubleWords{LogTrouble::gpu_memory, "NCCL WARN", "'out of memory'"},
     TroubleWords{LogTrouble::nvls, "nvls.cc", "WARN"},
     TroubleWords{LogTrouble::nvls, "NVLS", "Failed to"},
     TroubleWords{LogTrouble::no_interface, "o socket interface found", ""},
@@ -75,6 +89,28 @@ bool is_default_plugin(View name) {
     });
 }
 
+/// Warnings of healthy runs, and those that only follow another one.
+bool is_of_no_use(View warning) {
+    for (View const each :
+         {"Failed to open libibverbs", "Could not find real path", "Proxy Call to rank",
+          "[Proxy Service", "[Service thread]", "Failed to execute operation", "Accept failed",
+          "Could not receive type from localRank", "Socket recv failed while polling"}) {
+        if (warning.find(each) != View::npos) return true;
+    }
+    return false;
+}
+
+/// A warning that no rule knows is kept: one of each wording.
+void note_warning(NcclLog& log, View line) {
+    constexpr std::size_t kWarningsMax = 16;
+    auto const warning = after(line, "NCCL WARN ");
+    if (!warning || is_of_no_use(*warning)) return;
+    std::string words(warning->substr(0, kLogLineBytesMax));
+    std::erase_if(words, [](char c) { return c >= '0' && c <= '9'; });
+    if (trimmed(words).empty() || log.warnings.size() >= kWarningsMax) return;
+    log.warnings.emplace(std::move(words), line.substr(0, kLogLineBytesMax));
+}
+
 }  // namespace
 
 void read_trouble(NcclLog& log, View line) {
@@ -84,6 +120,7 @@ void read_trouble(NcclLog& log, View line) {
         log.troubles.emplace(each.trouble, line.substr(0, kLogLineBytesMax));
         return;
     }
+    note_warning(log, line);
     auto const plugin = after(line, "Could not find: ");
     if (!plugin || until(*plugin, " .").empty() || is_default_plugin(*plugin)) return;
     log.troubles.emplace(LogTrouble::plugin, line.substr(0, kLogLineBytesMax));

@@ -1,5 +1,5 @@
 #include "base/text/text.hpp"
-#include "topology/doctor/nccl_log_internal.hpp"
+#include "topology/doctor/log/nccl_log_internal.hpp"
 #include "topology/doctor/versions.hpp"
 
 #include <algorithm>
@@ -104,6 +104,22 @@ void read_network(NcclLog& log, View line) {
     }
 }
 
+/// "comm 0x1 rank 3 nranks 16": which ranks a log is of.
+void read_member(NcclLog& log, View line) {
+    constexpr std::size_t kMembersMax = 1024;
+    auto const rest = after(line, " rank ");
+    auto const rank = rest ? leading_number<int>(*rest) : std::nullopt;
+    if (!rank || *rank < 0) return;
+    for (View const key : {" nranks ", " nRanks "}) {
+        auto const text = after(line, key);
+        auto const size = text ? leading_number<int>(*text) : std::nullopt;
+        if (!size || *size <= *rank) continue;
+        if (log.members.size() >= kLogNamesMax && !log.members.contains(*size)) continue;
+        auto& ranks = log.members[*size];
+        if (ranks.size() < kMembersMax) ranks.insert(*rank);
+    }
+}
+
 /// "comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8": of communicators; nodes are logged since
 /// 2.20.
 void read_size(NcclLog& log, View line) {
@@ -117,6 +133,7 @@ void read_size(NcclLog& log, View line) {
     most(log.ranks, " nRanks ");
     most(log.ranks, " nranks ");
     log.complete = log.complete || line.find("Init COMPLETE") != View::npos;
+    read_member(log, line);
 }
 
 void read_features(NcclLog& log, View line) {
@@ -154,13 +171,14 @@ void read_line(NcclLog& log, View line) {
     read_size(log, line);
     read_features(log, line);
     read_trouble(log, line);
+    read_watchdog(log.watchdogs, line);
 }
 
 }  // namespace
 
 void add_nccl_log(NcclLog& log, View text) {
     each_line(text, [&](View line) {
-        if (line.find("NCCL") == View::npos && line.find("NET/OFI") == View::npos) return;
+        if (!is_of_nccl(line)) return;
         read_line(log, without_colours(line));
     });
 }

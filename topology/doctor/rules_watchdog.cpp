@@ -1,0 +1,300 @@
+// Collectives that timed out, as PyTorch's watchdogs tell it: which ranks waited, and which one
+// did not come. A watchdog knows its own rank only; compared, they show who is behind.
+#include "topology/doctor/rules_internal.hpp"
+
+#include "base/text/text.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace osora::topology::doctor {
+namespace {
+
+using Ranks = std::set<int>;
+
+/// "0-6,8"
+std::string ranks_text(Ranks const& ranks) {
+    std::string text;
+    for (auto at = ranks.begin(); at != ranks.end();) {
+        int const first = *at;
+        int last = first;
+        while (++at != ranks.end() && *at == last + 1) last = *at;
+        text += text.empty() ? "" : ",";
+        text += first == last ? fmt::format("{}", first) : fmt::format("{}-{}", first, last);
+    }
+    return text;
+}
+
+std::string named(Ranks const& ranks) {
+    return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", ranks_text(ranks));
+}
+
+/// The watchdogs of all nodes as one job.
+struct Job {
+    Watchdogs ranks;
+    std::string group;         // that timed out on most ranks; "" = not written
+    std::int64_t number = -1;  // of the last collective that timed out in it
+    Ranks timed_out;           // in it, at any number
+    std::map<int, std::string> node_of;
+};
+
+std::string group_of_most(Watchdogs const& ranks) {
+    std::map<std::string, int> counts;
+    for (auto const& [rank, each] : ranks) {
+        for (auto const& [group, progress] : each.groups) {
+            if (progress.timed_out >= 0) ++counts[group];
+        }
+    }
+    auto const most =
+        std::ranges::max_element(counts, {}, [](auto const& each) { return each.second; });
+    return most == counts.end() ? "" : most->first;
+}
+
+/// Whether a process group, "0(default_pg)", has all ranks.
+bool has_all_ranks(std::string const& group) {
+    return group == "0" || group.starts_with("0(") || group.starts_with("0 ");
+}
+
+/// Nothing in the log names a host: it is of the node whose name its file has.
+bool is_of_one_node(NcclLog const& log) {
+    return log.bootstrap_interface.empty() && log.networks.empty() && log.troubles.empty() &&
+           log.warnings.empty();
+}
+
+/// The nodes of ranks: where NCCL's lines of the largest communicator name them, else whose log has
+/// the watchdog's lines. Those name no host: in a log of several hosts they are nobody's.
+std::map<int, std::string> nodes_of_ranks(Evidence const& evidence) {
+    int world = 0, last = -1;
+    bool apart = true, once = true;
+    for (auto const& node : evidence.nodes) {
+        if (!node.log.members.empty()) world = std::max(world, node.log.members.rbegin()->first);
+        if (!node.log.watchdogs.empty()) last = std::max(last, node.log.watchdogs.rbegin()->first);
+        apart = apart && is_of_one_node(node.log);
+    }
+    std::map<int, std::string> names;
+    auto const note = [&](int rank, std::string const& node) {
+        once = names.emplace(rank, node).second && once;
+    };
+    for (auto const& node : evidence.nodes) {
+        auto const members = node.log.members.find(world);
+        if (world > 0 && members != node.log.members.end()) {
+            for (int const rank : members->second) note(rank, node.name);
+        }
+        for (auto const& [rank, each] : node.log.watchdogs) {
+            if (world == 0 && apart) note(rank, node.name);
+        }
+    }
+    // Communicators of groups count ranks of their own.
+    bool const of_groups = world > 0 && last >= world;
+    if (!once || of_groups) names.clear();
+    return names;
+}
+
+/// What two logs have of one rank: beside lines of several hosts a watchdog's own lines may be
+/// taken for those of any.
+WatchdogRank joined(WatchdogRank first, WatchdogRank const& second) {
+    auto const fill = [](std::int64_t& into, std::int64_t number) {
+        if (into < 0) into = number;
+    };
+    for (auto const& [group, progress] : second.groups) {
+        GroupProgress& into = first.groups[group];
+        fill(into.timed_out, progress.timed_out);
+        fill(into.enqueued, progress.enqueued);
+        fill(into.completed, progress.completed);
+    }
+    if (first.number >= 0) return first;
+    WatchdogRank whole = second;
+    whole.groups = std::move(first.groups);
+    return whole;
+}
+
+/// The number of the group's collective that timed out on a rank; -1: none. A rank that names no
+/// group waited in this one.
+std::int64_t timed_out_at(WatchdogRank const& rank, std::string const& group) {
+    auto const progress = rank.groups.find(group);
+    if (progress != rank.groups.end() && progress->second.timed_out >= 0) {
+        return progress->second.timed_out;
+    }
+    bool const in_another = std::ranges::any_of(
+        rank.groups, [](auto const& each) { return each.second.timed_out >= 0; });
+    return in_another ? -1 : rank.number;
+}
+
+Job job_of(Evidence const& evidence) {
+    Job job;
+    for (auto const& node : evidence.nodes) {
+        for (auto const& [rank, each] : node.log.watchdogs) {
+            WatchdogRank& known = job.ranks[rank];
+            known = joined(known, each);
+        }
+    }
+    job.group = group_of_most(job.ranks);
+    for (auto const& [rank, each] : job.ranks) {
+        auto const number = timed_out_at(each, job.group);
+        if (number < 0) continue;
+        job.timed_out.insert(rank);
+        job.number = std::max(job.number, number);
+    }
+    job.node_of = nodes_of_ranks(evidence);
+    return job;
+}
+
+template <class IsIt>
+Ranks ranks_that(Job const& job, IsIt const& is_it) {
+    Ranks found;
+    for (auto const& [rank, each] : job.ranks) {
+        auto const progress = each.groups.find(job.group);
+        if (progress != each.groups.end() && is_it(progress->second)) found.insert(rank);
+    }
+    return found;
+}
+
+/// Before PyTorch 2.5 several groups may have the same number: " in process group 1, if ...".
+std::string group_text(std::string const& group) {
+    if (group.empty()) return {};
+    bool const may_be_several =
+        group != "0" && group.find_first_not_of("0123456789") == std::string::npos;
+    return fmt::format(" in process group {}{}", group,
+                       may_be_several ? ", if they are all in one" : "");
+}
+
+/// Ranks between the first and the last one that wrote nothing, if they are few. They may be no
+/// members of a smaller group.
+Ranks silent_ranks(Job const& job) {
+    if (!job.group.empty() && !has_all_ranks(job.group)) return {};
+    Ranks silent;
+    int const first = job.ranks.begin()->first, most = job.ranks.rbegin()->first;
+    for (int rank = first; rank <= most && silent.size() <= job.ranks.size(); ++rank) {
+        if (!job.ranks.contains(rank)) silent.insert(rank);
+    }
+    return silent.size() < job.ranks.size() ? silent : Ranks{};
+}
+
+/// "ALLREDUCE of 9801523 on ranks 0-6; BROADCAST of 1 on rank 7": what ranks called as the same
+/// number; "" = the same.
+std::string different_calls(Job const& job) {
+    std::map<std::string, Ranks> calls;
+    for (int const rank : job.timed_out) {
+        auto const& each = job.ranks.at(rank);
+        if (each.number != job.number || each.operation.empty()) continue;
+        // Sizes of others differ over ranks: GATHER, SEND.
+        bool const same_size = each.operation == "ALLREDUCE" || each.operation == "BROADCAST" ||
+                               each.operation == "_ALLGATHER_BASE" ||
+                               each.operation == "_REDUCE_SCATTER_BASE";
+        bool const sized = same_size && each.elements >= 0;
+        calls[sized ? fmt::format("{} of {}", each.operation, each.elements) : each.operation]
+            .insert(rank);
+    }
+    if (calls.size() < 2) return {};
+    std::string text;
+    for (auto const& [call, ranks] : calls) {
+        text += fmt::format("{}{} on {}", text.empty() ? "" : "; ", call, named(ranks));
+    }
+    return text;
+}
+
+std::vector<std::string> nodes_of(Job const& job, Ranks const& ranks) {
+    std::vector<std::string> names;
+    for (int const rank : ranks) {
+        auto const node = job.node_of.find(rank);
+        if (node != job.node_of.end()) names.push_back(node->second);
+    }
+    return names;
+}
+
+/// Who is behind, and what to do about it.
+struct Verdict {
+    Ranks behind;
+    std::string seen, fix;
+};
+
+Verdict verdict_of(Job const& job) {
+    // One that waits in an earlier collective has not called this one either.
+    auto const waits_earlier = [&](GroupProgress const& each) {
+        return each.timed_out >= 0 && each.timed_out < job.number;
+    };
+    auto const late = ranks_that(job, [&](GroupProgress const& each) {
+        return each.enqueued >= 0 && each.enqueued < job.number && !waits_earlier(each);
+    });
+    if (!late.empty()) {
+        return {late, fmt::format("{} never called it", named(late)),
+                fmt::format("see in the own log of {} what it did instead (an exception, data, a "
+                            "checkpoint, another branch): the others only waited for it",
+                            named(late))};
+    }
+    if (auto const calls = different_calls(job); !calls.empty()) {
+        return {{},
+                "ranks called different collectives: " + calls,
+                "the program must call the same collectives in the same order on all ranks: look "
+                "for a branch, a loop or a batch that depends on the rank"};
+    }
+    auto const stuck = ranks_that(job, waits_earlier);
+    if (!stuck.empty()) {
+        return {stuck,
+                fmt::format("{} did not finish an earlier one that others finished", named(stuck)),
+                fmt::format("look at GPU and NIC of {}: dmesg (Xid), link counters", named(stuck))};
+    }
+    if (auto const silent = silent_ranks(job); !silent.empty()) {
+        return {silent, fmt::format("{} wrote nothing", named(silent)),
+                fmt::format("see in the own log of {} where it ended or hangs; the others wait for "
+                            "it",
+                            named(silent))};
+    }
+    return {{},
+            "every rank that wrote is in it",
+            "look for a rank whose log has no such line, then at GPUs and network: dmesg (Xid), "
+            "link counters"};
+}
+
+void add_timeout(Job const& job, Outcome& outcome) {
+    auto const& first = job.ranks.at(*job.timed_out.begin());
+    auto const at = std::ranges::find_if(
+        job.timed_out, [&](int rank) { return job.ranks.at(rank).number == job.number; });
+    auto const& one = at == job.timed_out.end() ? first : job.ranks.at(*at);
+    auto const verdict = verdict_of(job);
+    std::string const waited =
+        one.waited_s > 0 ? fmt::format("after {:.0f} s{}; ", one.waited_s, group_text(job.group))
+                         : "";
+    outcome.findings.push_back(
+        {.severity = Severity::fault,
+         .nodes = nodes_of(job, verdict.behind),
+         .title = fmt::format("Collective {}{} timed out on {}", job.number,
+                              one.operation.empty() ? "" : " (" + one.operation + ")",
+                              named(job.timed_out)),
+         .seen = waited + verdict.seen,
+         .effect = "the run ends",
+         .fix = verdict.fix,
+         .impact = 0.95});
+}
+
+}  // namespace
+
+Outcome check_collective_timeout(Evidence const& evidence) {
+    if (!any_log(evidence)) return skip("no NCCL log");
+    Outcome outcome;
+    find_trouble(outcome, evidence, LogTrouble::mismatch,
+                 {.severity = Severity::fault,
+                  .title = "Ranks called different collectives, or with different sizes",
+                  .effect = "the run fails or hangs",
+                  .fix = "the program must call the same collectives in the same order on all "
+                         "ranks; compare NCCL_ALGO, NCCL_PROTO and NCCL's version over the nodes",
+                  .impact = 1});
+    auto const job = job_of(evidence);
+    if (!job.timed_out.empty()) add_timeout(job, outcome);
+    if (!outcome.findings.empty()) return outcome;
+    find_trouble(
+        outcome, evidence, LogTrouble::heartbeat,
+        {.severity = Severity::fault,
+         .title = "A rank's watchdog was blocked: a call of CUDA or NCCL does not return",
+         .effect = "PyTorch ends the rank",
+         .fix = "look at its GPU (dmesg: Xid) and at what holds Python's lock (py-spy dump); "
+                "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC gives it more time",
+         .impact = 0.9});
+    return outcome;
+}
+
+}  // namespace osora::topology::doctor
