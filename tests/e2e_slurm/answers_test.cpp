@@ -182,6 +182,24 @@ TEST_F(Answers, AJobThatTheQueueDoesNotShowYetIsCancelledAnyway) {
     EXPECT_THAT(asked("scancel"), HasSubstr("80634"));
 }
 
+TEST_F(Answers, NodesAreExcludedUnderTheNamesOfSlurm) {
+    write("run.toml", tests::content_of(folder_ / "run.toml") +
+                          "[faults]\nexclude_nodes = [\"n2.cluster\", \"gone\"]\n");
+    script("sinfo", "echo 'n[1-8]'");
+    script("sbatch", "echo 80634");
+    auto const done = osora({"submit", "run.toml", "--detach"});
+    EXPECT_EQ(done.code, 0) << done.err;
+    EXPECT_THAT(done.err, HasSubstr("note: faults.exclude_nodes: Slurm has no node gone, so "
+                                    "--exclude is without it\n"));
+    auto const job = tests::content_of(run_dir("mine-0001") / "job.sh");
+    EXPECT_THAT(job, HasSubstr("#SBATCH --exclude=n2\n"));
+    // The nodes of another cluster are another matter.
+    write("run.toml",
+          tests::content_of(folder_ / "run.toml") + "[slurm]\nextra = [\"--clusters=north\"]\n");
+    (void)osora({"submit", "run.toml", "--dry-run"});
+    EXPECT_THAT(asked("sinfo"), HasSubstr("--clusters=north"));
+}
+
 TEST_F(Answers, AHeldJobIsReportedAsHeld) {
     script("sbatch", "echo 80634");
     script("squeue", line("launch failed requeued held"));

@@ -4,11 +4,14 @@
 #include "base/env.hpp"
 #include "base/files/files.hpp"
 #include "base/process/capture.hpp"
+#include "base/text/printable.hpp"
+#include "cli/command/print.hpp"
 #include "protocol/environment_file.hpp"
 #include "protocol/json.hpp"
 #include "protocol/node_memory_file.hpp"
 #include "protocol/state_paths.hpp"
 #include "slurm/after_sbatch.hpp"
+#include "slurm/exclusion.hpp"
 #include "slurm/job_script.hpp"
 #include "slurm/queue_text.hpp"
 #include "slurm/stage.hpp"
@@ -31,8 +34,9 @@ constexpr auto kCommandLimit = 20s;
 /// from what --dry-run has shown.
 Environment command_environment(Context const& context) {
     Environment environment = protocol::without_slurm_job(context.environment);
-    std::erase_if(environment,
-                  [](std::string const& entry) { return entry.starts_with("SQUEUE_"); });
+    std::erase_if(environment, [](std::string const& entry) {
+        return entry.starts_with("SQUEUE_") || entry.starts_with("SINFO_");
+    });
     set_variable(environment, "TZ", "UTC");
     set_variable(environment, "SLURM_TIME_FORMAT", "standard");
     return environment;
@@ -60,14 +64,35 @@ Error refusal(std::string_view name, Captured const& captured) {
             words.empty() ? fmt::format("{} {}", name, describe(captured.status)) : words};
 }
 
-/// Nodes to exclude: those of the run file, and those that made recent runs fail.
-std::vector<std::string> excluded_nodes(Context const& context, plan::RunConfig const& config) {
+/// The nodes of `cluster`.
+Result<std::vector<std::string>> known_nodes(Context const& context, std::string const& cluster) {
+    OSORA_TRY(auto const captured, run_slurm(context, "sinfo", slurm::sinfo_arguments(cluster)));
+    if (!captured.ok()) return refusal("sinfo", captured).in("sinfo");
+    return slurm::parse_nodes(captured.out);
+}
+
+/// Nodes to exclude: those of the run file, and those that made recent runs fail, also by ssh.
+std::vector<std::string> excluded_nodes(Context const& context, plan::RunConfig const& config,
+                                        std::string const& cluster) {
     auto hosts = config.faults.exclude_nodes;
     auto const state = state_dir(context.environment);
-    if (state.has_error()) return hosts;
-    auto const bad = protocol::remembered_bad_hosts(protocol::StatePaths{*state}, wall_now_us());
-    hosts.insert(hosts.end(), bad.begin(), bad.end());
-    return hosts;
+    if (state.has_value()) {
+        auto const bad =
+            protocol::remembered_bad_hosts(protocol::StatePaths{*state}, wall_now_us());
+        hosts.insert(hosts.end(), bad.begin(), bad.end());
+    }
+    if (hosts.empty()) return hosts;
+    auto const known = known_nodes(context, cluster);
+    if (known.has_error()) return hosts;  // sbatch says what it does not like
+    auto const unknown = slurm::exclusion_of(config.faults.exclude_nodes, *known).unknown;
+    if (!unknown.empty()) {
+        bool const one = unknown.size() == 1;
+        cli::print(stderr,
+                   "note: faults.exclude_nodes: Slurm has no {} {}, so --exclude is without {}\n",
+                   one ? "node" : "nodes", printable(fmt::format("{}", fmt::join(unknown, ", "))),
+                   one ? "it" : "them");
+    }
+    return slurm::exclusion_of(hosts, *known).nodes;
 }
 
 Result<Captured> ask_sbatch(Context const& context, RunFolder const& run,
@@ -154,22 +179,23 @@ bool is_in_job(Environment const& environment) {
 }
 
 Result<std::string> job_script_for(Context const& context, plan::RunConfig const& config,
-                                   std::filesystem::path const& run_dir) {
+                                   std::filesystem::path const& run_dir,
+                                   std::string const& cluster) {
     slurm::JobRequest request;
     request.name = run_dir.filename().string();
     request.run_dir = run_dir;
     request.osorad = context.program_dir / "osorad";
     request.resources = config.resources;
     request.slurm = config.slurm;
-    request.exclude_nodes = excluded_nodes(context, config);
+    request.exclude_nodes = excluded_nodes(context, config, cluster);
     return slurm::job_script(request);
 }
 
 Result<void> write_job_files(Context const& context, plan::RunConfig const& config,
-                             RunFolder const& run) {
+                             RunFolder const& run, std::string const& cluster) {
     Environment const submitted = protocol::without_slurm_job(context.environment);
     OSORA_TRY(auto const environment, protocol::encode_environment(submitted));
-    OSORA_TRY(auto const script, job_script_for(context, config, run.paths.dir));
+    OSORA_TRY(auto const script, job_script_for(context, config, run.paths.dir, cluster));
     OSORA_TRY_VOID(write_file_atomic(run.paths.environment(), environment, kPrivate));
     return write_file_atomic(run.paths.job_script(), script, 0700);
 }

@@ -19,14 +19,17 @@ namespace osora::cli {
 /// Whether this process runs inside a job: agents are then started in it, and nothing is queued.
 [[nodiscard]] bool is_in_job(Environment const& environment);
 
-/// The text of RUN_DIR/job.sh for a run in `run_dir`.
+/// The text of RUN_DIR/job.sh for a run in `run_dir`, for a job on `cluster` ("" = the default one
+/// of Slurm's commands). Asks sinfo when nodes are to be excluded, and prints a note about nodes of
+/// the run file that Slurm does not know.
 [[nodiscard]] Result<std::string> job_script_for(Context const& context,
                                                  plan::RunConfig const& config,
-                                                 std::filesystem::path const& run_dir);
+                                                 std::filesystem::path const& run_dir,
+                                                 std::string const& cluster);
 
 /// Writes RUN_DIR/environment and RUN_DIR/job.sh.
 [[nodiscard]] Result<void> write_job_files(Context const& context, plan::RunConfig const& config,
-                                           RunFolder const& run);
+                                           RunFolder const& run, std::string const& cluster);
 
 /// The outcome of sbatch. A job that Slurm may have accepted is never lost track of: without a
 /// record `kept` says why the run's folder must stay.

@@ -47,9 +47,13 @@ void print_estimate(Context const& context, std::string const& script) {
                partition);
 }
 
+std::string cluster_for(plan::RunConfig const& config, Predecessor const& after) {
+    return after.cluster.empty() ? slurm::cluster_asked_for(config.slurm.extra) : after.cluster;
+}
+
 Submitted queue(Context const& context, RunFolder const& run, plan::RunConfig const& config,
                 Predecessor const& after) {
-    auto const written = write_job_files(context, config, run);
+    auto const written = write_job_files(context, config, run, cluster_for(config, after));
     if (written.has_error()) return {.record = {}, .notice = {}, .error = written.error()};
     return submit_job(context, run, after, slurm::cluster_asked_for(config.slurm.extra));
 }
@@ -126,7 +130,7 @@ void print_job_dry_run(Context const& context, plan::RunConfig const& config,
     if (state.has_error()) return;
     auto const run = next_run_folder(*state, config.run.name);
     if (run.has_error()) return;
-    auto const script = job_script_for(context, config, run->paths.dir);
+    auto const script = job_script_for(context, config, run->paths.dir, cluster_for(config, after));
     if (script.has_error()) {
         cli::print("script   {}\n", script.error().message);
         return;

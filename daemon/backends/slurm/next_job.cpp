@@ -12,6 +12,7 @@
 #include "protocol/json_file.hpp"
 #include "protocol/node_memory_file.hpp"
 #include "slurm/after_sbatch.hpp"
+#include "slurm/exclusion.hpp"
 #include "slurm/job_facts.hpp"
 #include "slurm/job_record.hpp"
 #include "slurm/queue_text.hpp"
@@ -95,6 +96,17 @@ std::optional<slurm::JobKey> look_for_follower(NextJob const& next, std::string 
     return slurm::JobKey{"", job.job_id, job.submit_time.value_or(0), name};
 }
 
+/// `bad` under the names that Slurm knows here; as it is when Slurm does not say them.
+std::vector<std::string> excluded_nodes(NextJob const& next, std::vector<std::string> bad) {
+    if (bad.empty()) return bad;
+    auto environment = protocol::without_slurm_job(next.environment);
+    std::erase_if(environment, [](std::string const& each) { return each.starts_with("SINFO_"); });
+    auto const output = ask_slurm(environment, "sinfo", slurm::sinfo_arguments());
+    if (output.has_error()) return bad;
+    auto const known = slurm::parse_nodes(*output);
+    return known.has_error() ? bad : slurm::exclusion_of(bad, *known).nodes;
+}
+
 Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record,
                                     std::vector<std::string> const& bad, bool at_once,
                                     std::int64_t asked) {
@@ -105,7 +117,8 @@ Result<std::string> submit_follower(NextJob const& next, slurm::JobRecord record
         arguments.insert(arguments.end(),
                          {"--dependency=afternotok:" + id, "--kill-on-invalid-dep=yes"});
     }
-    if (!bad.empty()) arguments.push_back("--exclude=" + join_hosts(bad));
+    auto const excluded = excluded_nodes(next, bad);
+    if (!excluded.empty()) arguments.push_back("--exclude=" + join_hosts(excluded));
     arguments.push_back(next.paths.job_script().string());
     auto const output =
         ask_slurm(protocol::for_sbatch(next.environment), "sbatch", std::move(arguments));
