@@ -174,6 +174,10 @@ void on(RunView& view, LaunchOrdered const& event, std::int64_t) {
     view.straggler.reset();
     view.recent_steps.clear();
     view.smoothed_steps = 0;
+    // The steps of the attempt before say nothing about this one.
+    view.step_time_s = view.samples_per_s = view.eta_s = 0;
+    view.data_wait_share = view.exposed_comm_share = view.rank_wait_share = 0;
+    view.rss_bytes = 0;
 }
 
 void on(RunView& view, RankStarted const& event, std::int64_t) {

@@ -138,6 +138,31 @@ TEST(RunView, ARelaunchStartsFromTheCheckpoint) {
     EXPECT_EQ(journal.view.steps_done, 8) << "of the older attempt";
 }
 
+TEST(RunView, RatesOfAnAttemptEndWithIt) {
+    Journal journal(1, 2, 100);
+    journal.add(chunk(0, 0, 10, 0.5, 2.0));
+    RunView const& view = journal.view;
+    ASSERT_GT(view.step_time_s, 0);
+    RankFailed failed;
+    failed.signal = 9;
+    journal.add(failed);
+    EXPECT_DOUBLE_EQ(view.step_time_s, 0.5) << "its last steps are shown until another begins";
+    journal.add(NodeStopped{0, 0, 0});
+    journal.add(LaunchOrdered{1, 2, "h", 1});
+    ASSERT_EQ(view.status.attempt, 1);
+    EXPECT_EQ(view.step_time_s, 0);
+    EXPECT_EQ(view.samples_per_s, 0);
+    EXPECT_EQ(view.eta_s, 0);
+    EXPECT_EQ(view.exposed_comm_share, 0);
+    EXPECT_EQ(view.rss_bytes, 0);
+    EXPECT_DOUBLE_EQ(view.last_loss, 2.0);
+    auto fresh = chunk(0, 0, 10, 2.0, 1.0);
+    fresh.attempt = 1;
+    journal.add(fresh);
+    EXPECT_DOUBLE_EQ(view.step_time_s, 2.0);
+    EXPECT_DOUBLE_EQ(view.eta_s, 180);
+}
+
 TEST(RunView, NotANumberDoesNotStick) {
     Journal journal(1, 2, 100);
     journal.add(chunk(0, 0, 1, 0.5, 2.0));
