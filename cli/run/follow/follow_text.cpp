@@ -255,9 +255,11 @@ std::string summary(RunView const& view, Expected const& expected) {
     std::string second;
     if (word == "done") {
         std::string const steps = steps_text(view);
-        first = joined(
-            {(steps.empty() ? "in " : steps + " in ") + format_seconds(std::max(took_s, 0.0)),
-             trained ? loss_text(view) : "", rate});
+        // With the pauses between controllers, which may be days.
+        std::string const since = view.status.incarnations > 1 ? " since its first start" : "";
+        first = joined({(steps.empty() ? "in " : steps + " in ") +
+                            format_seconds(std::max(took_s, 0.0)) + since,
+                        trained ? loss_text(view) : "", rate});
         second = joined({kept_checkpoint(view), fmt::format("next: osora report {}", view.number)});
     } else {
         first = joined({printable(view.status.cause), steps_text(view)});

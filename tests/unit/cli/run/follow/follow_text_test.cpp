@@ -1,5 +1,6 @@
 #include "cli/run/follow/follow_text.hpp"
 
+#include "base/text/units.hpp"
 #include "tests/unit/cli/run/follow/views.hpp"
 
 #include <gmock/gmock.h>
@@ -131,6 +132,26 @@ TEST(FollowText, SummaryOfAGoodRun) {
     EXPECT_EQ(summary(view_of(records), {0.21, 0}),
               "done     200 steps in 41.2 s · loss 0.5 · 200 ms/step (expected 210 ms)\n"
               "         checkpoint 200 kept · next: osora report 42\n");
+}
+
+TEST(FollowText, TheTimeOfAResumedRunIsSinceItsFirstStart) {
+    Story story;
+    auto records = running(story, 1, 200);
+    protocol::RunEnded ended;
+    ended.verdict = protocol::Verdict::cancelled;
+    records.push_back(story.record(40, ended));
+    protocol::ControllerStarted second;
+    second.incarnation = 1;
+    records.push_back(story.record(7200, second));
+    records.push_back(story.record(7200, protocol::AgentJoined{}));
+    for (auto& each : story.launch(7201, 1, 1, 100)) records.push_back(std::move(each));
+    records.push_back(story.steps(7240, 1, 1, {199, 1}, {0.2, 0.5}));
+    ended.verdict = protocol::Verdict::ok;
+    records.push_back(story.record(7241, ended));
+    auto const text = summary(view_of(records), {});
+    EXPECT_TRUE(text.starts_with("done     200 steps in " + format_seconds(7241) +
+                                 " since its first start · loss 0.5 · 200 ms/step\n"))
+        << text;
 }
 
 // It trains nothing, keeps no checkpoint, and its number of steps is not known beforehand.
