@@ -123,12 +123,12 @@ protocol::json::object to_object(ActiveRun const& run) {
         {"step_time_s", live.step_time_s},
         {"samples_per_s", live.samples_per_s},
         {"eta_s", live.eta_s},
-        {"rss_bytes", view.rss_bytes},
+        {"rss_bytes", null_if_zero(view.rss_bytes)},
         {"restarts", view.status.restarts},
         {"asked_relaunches", view.status.asked_relaunches},
         {"checkpoint_step", view.status.checkpoint_step},
-        {"submitted_us", view.submitted_us},
-        {"ended_us", view.ended_us},
+        {"submitted_us", null_if_zero(view.submitted_us)},
+        {"ended_us", null_if_zero(view.ended_us)},
         {"controller_host", view.controller_host},
         {"controller_pid", view.controller_pid}};
 }
@@ -150,8 +150,8 @@ protocol::json::object to_object(db::analysis::RunSummary const& summary) {
             {"steps", run.steps_planned},
             {"loss", protocol::to_json(measured.loss_last)},
             {"step_time_s", protocol::to_json(measured.step_s_median)},
-            {"submitted_us", run.submitted_us.value_or(0)},
-            {"ended_us", run.ended_us.value_or(0)}};
+            {"submitted_us", protocol::to_json(run.submitted_us)},
+            {"ended_us", protocol::to_json(run.ended_us)}};
 }
 
 /// "12 s ago", "5 h ago", "2 d ago"

@@ -164,6 +164,8 @@ TEST_F(Answers, SilenceWithAnErrorMessageIsNoEnd) {
     EXPECT_EQ(run.at("nodes"), 1);
     EXPECT_GT(run.at("submitted_us").to_number<std::int64_t>(), 1'700'000'000'000'000);
     EXPECT_FALSE(run.at("uuid").as_string().empty());
+    EXPECT_TRUE(run.at("ended_us").is_null());
+    EXPECT_TRUE(run.at("rss_bytes").is_null());
     auto const resumed = osora({"resume", "1", "--detach"});
     EXPECT_EQ(resumed.code, 2) << "the first job may run; " << resumed.out;
     EXPECT_THAT(resumed.err, HasSubstr("run 1: job 80634 was submitted, and Slurm does not"));

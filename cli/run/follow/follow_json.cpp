@@ -91,8 +91,8 @@ private:
                {"eta_s", live.eta_s},
                {"data_wait_share", protocol::to_json(view.data_wait_share)},
                {"exposed_comm_share", protocol::to_json(view.exposed_comm_share)},
-               {"rss_bytes", view.rss_bytes},
-               {"peak_allocated_bytes", view.peak_allocated_bytes},
+               {"rss_bytes", null_if_zero(view.rss_bytes)},
+               {"peak_allocated_bytes", null_if_zero(view.peak_allocated_bytes)},
                {"rank_wait_share", protocol::to_json(view.rank_wait_share)},
                {"slow_rank", protocol::to_json(view.straggler)},
                {"nodes", nodes(view)},
@@ -103,15 +103,16 @@ private:
         protocol::json::array list;
         for (std::size_t i = 0; i < view.node_views.size(); ++i) {
             auto const& each = view.node_views[i];
-            list.push_back(object{{"node", i},
-                                  {"host", node_name(view, static_cast<int>(i))},
-                                  {"steps_done", each.steps_done},
-                                  {"step_time_s", protocol::to_json(each.step_time_s)},
-                                  {"arrival_s", protocol::to_json(each.arrival_s)},
-                                  {"exposed_comm_s", protocol::to_json(each.exposed_comm_s)},
-                                  {"latest_rank", each.latest_rank},
-                                  {"rss_bytes", each.rss_bytes},
-                                  {"peak_allocated_bytes", each.peak_allocated_bytes}});
+            list.push_back(
+                object{{"node", i},
+                       {"host", node_name(view, static_cast<int>(i))},
+                       {"steps_done", each.steps_done},
+                       {"step_time_s", protocol::to_json(each.step_time_s)},
+                       {"arrival_s", protocol::to_json(each.arrival_s)},
+                       {"exposed_comm_s", protocol::to_json(each.exposed_comm_s)},
+                       {"latest_rank", each.latest_rank},
+                       {"rss_bytes", null_if_zero(each.rss_bytes)},
+                       {"peak_allocated_bytes", null_if_zero(each.peak_allocated_bytes)}});
         }
         return list;
     }

@@ -21,4 +21,8 @@ LiveFigures live_figures(protocol::RunView const& view) {
             .eta_s = known(has_steps && has_end, view.eta_s)};
 }
 
+protocol::json::value null_if_zero(std::int64_t value) {
+    return value == 0 ? protocol::json::value() : protocol::json::value(value);
+}
+
 }  // namespace osora::cli

@@ -4,6 +4,8 @@
 #include "protocol/json.hpp"
 #include "protocol/run_view.hpp"
 
+#include <cstdint>
+
 namespace osora::cli {
 
 struct LiveFigures {
@@ -12,5 +14,8 @@ struct LiveFigures {
     protocol::json::value eta_s;  // also null: nobody knows where it ends, or it stopped before
 };
 [[nodiscard]] LiveFigures live_figures(protocol::RunView const& view);
+
+/// null for 0, which means "not known" for bytes and times of a view.
+[[nodiscard]] protocol::json::value null_if_zero(std::int64_t value);
 
 }  // namespace osora::cli

@@ -57,6 +57,11 @@ TEST(LiveFigures, AnUnknownEndIsNoEndNow) {
     EXPECT_DOUBLE_EQ(figures.step_time_s.to_number<double>(), 2);
 }
 
+TEST(LiveFigures, NoBytesAndNoTimeAreNull) {
+    EXPECT_TRUE(null_if_zero(0).is_null());
+    EXPECT_EQ(null_if_zero(std::int64_t{5} << 32), std::int64_t{5} << 32);
+}
+
 TEST(LiveFigures, StepsWithoutTimesHaveNoRate) {
     Story story;
     auto view = launched(story, 100);
