@@ -5,7 +5,10 @@
 #include "cli/command/run_file_command.hpp"
 #include "cli/run/control_client.hpp"
 #include "cli/run/follow/follow.hpp"
+#include "cli/run/journal_tail.hpp"
 #include "cli/run/run_command.hpp"
+#include "cli/run/slurm/job_status.hpp"
+#include "cli/run/slurm/slurm_job.hpp"
 #include "cli/trial/regression_notice.hpp"
 
 #include <fmt/format.h>
@@ -15,9 +18,17 @@ namespace {
 
 int follow_to_end(Context const& context, RunFolder const& folder, bool json) {
     if (auto record = read_job_record(folder.paths)) {
+        auto const view = read_view(folder.paths.journal());
+        bool const between =
+            !record->cancelled && view.has_value() && awaits_next_job(folder, *view) &&
+            JobStatusQuery(context, folder.paths.state().dir).of(folder).place != JobPlace::gone;
         QueuedRun job(context, folder, std::move(*record));
         return follow(context, folder,
-                      {.json = json, .nodes = true, .job = &job, .only_watch = true});
+                      {.json = json,
+                       .nodes = true,
+                       .job = &job,
+                       .only_watch = true,
+                       .between_jobs = between});
     }
     return follow(context, folder, {.json = json, .nodes = true, .controller = nullptr});
 }

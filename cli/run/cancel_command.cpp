@@ -139,6 +139,13 @@ int run_cancel(Context const& context, Arguments const& arguments) {
         if (queued->has_error()) return fail(kExitUnreachable, queued->error());
         return report(*known, json, "was taken out of the queue");
     }
+    if (awaits_next_job(known->folder, known->view)) {
+        auto const stand = job_status(context, known->folder);
+        if (is_at_work(stand)) {
+            return fail(kExitUnreachable,
+                        starting_job_text(running_job(stand, number, known->view)));
+        }
+    }
     if (is_over(known->view)) {
         return report(*known, json, "is over already: " + state_word(known->view, false));
     }

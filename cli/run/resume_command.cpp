@@ -29,17 +29,19 @@ std::string job_in_the_way(Context const& context, KnownRun const& run) {
             "it, osora cancel {0} takes it out",
             run.folder.number, job.job.job_id);
     }
-    bool const may_come = run.view.records == 0 || seems_alive(run);
+    bool const over = is_over(run.view);
+    bool const goes_on = awaits_next_job(run.folder, run.view);
+    bool const may_come = run.view.records == 0 || seems_alive(run) || goes_on;
     if (job.place == JobPlace::unknown && job.job.job_id > 0 && may_come) {
         return fmt::format(
             "run {0}: job {1} was submitted, and Slurm does not report its state; osora watch {0} "
             "asks again",
             run.folder.number, job.job.job_id);
     }
-    // The queue may be a moment behind a run that has ended; a job may be completing for minutes.
-    bool const leaves = job.job.state == slurm::JobState::completing;
-    if (job.place != JobPlace::running || leaves || is_over(run.view)) return "";
-    return running_job_text(running_job(job, run.folder.number, run.view));
+    // The queue may be a moment behind a run that has ended.
+    if (!is_at_work(job) || (over && !goes_on)) return "";
+    auto const at = running_job(job, run.folder.number, run.view);
+    return over ? starting_job_text(at) : running_job_text(at);
 }
 
 int run_resume(Context const& context, Arguments const& arguments) {

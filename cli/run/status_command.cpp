@@ -16,6 +16,7 @@
 #include "cli/run/journal_tail.hpp"
 #include "cli/run/run_command.hpp"
 #include "cli/run/slurm/job_status.hpp"
+#include "cli/run/slurm/slurm_job.hpp"
 #include "cli/text/wall_time.hpp"
 
 #include "base/text/units.hpp"
@@ -59,17 +60,31 @@ void add_submission(KnownRun& run) {
 }
 
 void settle(ActiveRun& run, JobStatusQuery& look) {
-    if (run.alive || is_over(run.known.view)) return;
+    bool const over = is_over(run.known.view);
+    if (run.alive || (over && !awaits_next_job(run.known.folder, run.known.view))) return;
     run.job = look.of(run.known.folder);
+    if (over) return;  // no controller of its next job has begun
     // A controller on another machine is known only from the journal; the queue is more reliable.
     run.alive = run.job.place == JobPlace::running ||
                 (run.job.place == JobPlace::unknown && seems_alive(run.known));
 }
 
+/// Whether a job of the run was submitted, and does not run as far as is known.
+bool has_waiting_job(ActiveRun const& run) {
+    return run.job.place == JobPlace::pending ||
+           (run.job.place == JobPlace::unknown && run.job.job.job_id > 0);
+}
+
+/// Whether it is over in its journal, and its next job waits or starts.
+bool is_between_jobs(ActiveRun const& run) {
+    return is_over(run.known.view) && (has_waiting_job(run) || is_at_work(run.job));
+}
+
 std::string word_of(ActiveRun const& run) {
-    bool const unheard = run.job.place == JobPlace::unknown && run.job.job.job_id > 0;
-    if (unheard && !run.alive && run.known.view.records == 0) return "queued";
-    return run.job.place == JobPlace::pending ? "queued" : state_word(run.known.view, run.alive);
+    bool const between = is_between_jobs(run);
+    bool const begun = run.alive || (run.known.view.records > 0 && !between);
+    if (run.job.place == JobPlace::pending || (has_waiting_job(run) && !begun)) return "queued";
+    return between ? "submitted" : state_word(run.known.view, run.alive);
 }
 
 /// The lines below the table, or below the run's own lines; "" = nothing.
@@ -81,9 +96,9 @@ std::string remark(ActiveRun const& run) {
                            job.start_time ? ", estimated start " + clock_time(*job.start_time) : "",
                            slurm::reason_text(job, run.job.cluster));
     }
-    bool const leaves = run.job.job.state == slurm::JobState::completing;
-    if (run.job.place == JobPlace::running && !run.here && !leaves) {
-        return silent_job_text(running_job(run.job, number, run.known.view));
+    if (is_at_work(run.job) && !run.here) {
+        auto const at = running_job(run.job, number, run.known.view);
+        return is_over(run.known.view) ? starting_job_text(at) : silent_job_text(at);
     }
     if (run.alive) return "";
     if (run.job.place == JobPlace::unknown && run.job.job.job_id > 0) {
@@ -223,7 +238,7 @@ std::vector<db::analysis::RunSummary> ended_runs(std::filesystem::path const& st
 }
 
 /// Runs with a controller or a job, and those of the newest runs that should have one. Does not
-/// read journals of runs that are known to be `over`.
+/// read journals of runs that are known to be `over`, unless a job was to continue them.
 Result<std::vector<ActiveRun>> active_runs(Context const& context,
                                            std::filesystem::path const& state,
                                            std::set<int> const& over) {
@@ -231,17 +246,18 @@ Result<std::vector<ActiveRun>> active_runs(Context const& context,
     JobStatusQuery look(context, state);
     std::vector<ActiveRun> active;
     for (std::size_t i = 0; i < folders.size(); ++i) {
-        bool const here = has_controller(folders[i].paths);
-        if (!here && (i >= kLookedAt || over.contains(folders[i].number))) continue;
-        auto view = read_view(folders[i].paths.journal());
-        if (view.has_error() || (!here && is_over(*view))) continue;
+        auto const& paths = folders[i].paths;
+        bool const here = has_controller(paths);
+        if (!here && i >= kLookedAt) continue;
+        if (!here && over.contains(folders[i].number) && !awaits_controller(paths)) continue;
+        auto view = read_view(paths.journal());
+        if (view.has_error()) continue;
         ActiveRun run{{folders[i], std::move(*view)}, here, here, {}};
         settle(run, look);
+        if (!here && is_over(run.known.view) && !is_between_jobs(run)) continue;
         bool const begun = run.alive || run.known.view.records > 0;
-        bool const submitted = run.job.place == JobPlace::pending ||
-                               (run.job.place == JobPlace::unknown && run.job.job.job_id > 0);
         add_submission(run.known);
-        if (begun || submitted) active.push_back(std::move(run));
+        if (begun || has_waiting_job(run)) active.push_back(std::move(run));
     }
     return active;
 }
@@ -314,6 +330,7 @@ void print_one(ActiveRun const& active, int columns) {
     if (is_over(view)) {
         cli::print("{}", summary(view, expected));
         print_failed_notifications(view);
+        if (is_between_jobs(active)) cli::print("{}\n", remark(active));
         return;
     }
     for (std::string const& line : progress_lines(view, expected, wall_now_us(), columns)) {

@@ -3,11 +3,14 @@
 #include "tests/e2e_slurm/slurm_fixture.hpp"
 
 #include "base/files/files.hpp"
+#include "protocol/journal/journal.hpp"
 #include "protocol/json.hpp"
 
 #include <fmt/format.h>
 
 #include <chrono>
+#include <csignal>
+#include <filesystem>
 
 namespace osora::e2e_cli {
 namespace {
@@ -45,6 +48,33 @@ protected:
     }
     static std::string line(char const* reason) { return line(reason, "2020-01-01T20:00:00"); }
     [[nodiscard]] bool is_kept() const { return std::filesystem::exists(run_dir("mine-0001")); }
+    /// Run 1 has ended in its first job, and a second one was submitted since.
+    void end_first_job() const {
+        protocol::ControllerStarted started;
+        started.host = "n1";
+        protocol::RunEnded ended;
+        ended.verdict = protocol::Verdict::cancelled;
+        ended.exit_code = 130;
+        ended.cause = "the job is preempted";
+        std::vector<protocol::RunEvent> const events{protocol::RunSubmitted{}, started, ended};
+        std::string journal(protocol::kJournalHeader);
+        for (std::size_t i = 0; i < events.size(); ++i) {
+            auto const record = protocol::encode_record({i, 1'790'000'000'000'000, events[i]});
+            ASSERT_TRUE(record.has_value());
+            journal += *record;
+        }
+        auto const path = run_dir("mine-0001") / "journal";
+        ASSERT_TRUE(write_file_atomic(path, journal, 0600).has_value());
+        auto const submitted =
+            std::filesystem::last_write_time(run_dir("mine-0001") / "slurm.json");
+        std::filesystem::last_write_time(path, submitted - std::chrono::minutes(2));
+    }
+    /// What squeue says from now on.
+    void queue_says(std::string const& state) {
+        std::filesystem::remove(run_dir("mine-0001").parent_path().parent_path() / "queue");
+        script("squeue", "echo '80634|80634|N/A|" + state +
+                             "|2020-01-01T20:00:00|N/A|N/A|10:00|1|None|n1|mine-0001'");
+    }
     [[nodiscard]] std::string recorded() const {
         return tests::content_of(run_dir("mine-0001") / "slurm.json");
     }
@@ -200,6 +230,37 @@ TEST_F(Answers, NodesAreExcludedUnderTheNamesOfSlurm) {
           tests::content_of(folder_ / "run.toml") + "[slurm]\nextra = [\"--clusters=north\"]\n");
     (void)osora({"submit", "run.toml", "--dry-run"});
     EXPECT_THAT(asked("sinfo"), HasSubstr("--clusters=north"));
+}
+
+TEST_F(Answers, ARunBetweenTwoJobsIsNotOver) {
+    script("sbatch", "echo 80634");
+    ASSERT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    end_first_job();
+    queue_says("PENDING");
+    EXPECT_THAT(osora({"status"}).out, HasSubstr("run 1 waits as job 80634"));
+    auto const waiting = osora({"status", "1"});
+    EXPECT_THAT(waiting.out, HasSubstr("run mine-0001 · queued"));
+    EXPECT_THAT(waiting.out, HasSubstr("run 1 waits as job 80634"));
+    auto watching = start({"watch", "1"});
+    EXPECT_TRUE(watching.says("slurm    job 80634 follows")) << watching.out();
+    watching.signal(SIGINT);
+    EXPECT_EQ(watching.wait().code, 130);
+
+    queue_says("RUNNING");
+    std::string const starting = "run 1 goes on in job 80634, which runs and has no controller yet";
+    EXPECT_THAT(osora({"status"}).out, HasSubstr(starting));
+    auto const resumed = osora({"resume", "1", "--detach"});
+    EXPECT_EQ(resumed.code, 2) << "two controllers; " << resumed.out;
+    EXPECT_THAT(resumed.err, HasSubstr(starting));
+    auto const cancelled = osora({"cancel", "1"});
+    EXPECT_EQ(cancelled.code, 4) << "it would run on; " << cancelled.out;
+    EXPECT_THAT(cancelled.err, HasSubstr(starting));
+
+    // A controller of that job has ended the run since, and the queue is behind.
+    auto const now = std::filesystem::file_time_type::clock::now() + std::chrono::minutes(1);
+    std::filesystem::last_write_time(run_dir("mine-0001") / "journal", now);
+    EXPECT_THAT(osora({"cancel", "1"}).out, HasSubstr("run 1 is over already"));
+    EXPECT_EQ(osora({"resume", "1", "--detach"}).code, 0);
 }
 
 TEST_F(Answers, AHeldJobIsReportedAsHeld) {

@@ -18,6 +18,8 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <string_view>
+#include <utility>
 
 namespace osora::cli {
 namespace {
@@ -43,7 +45,8 @@ public:
           options_(options),
           core_(rules_of(run, options)),
           tail_(run.paths.journal()),
-          signals_(SignalSource::open()) {
+          signals_(SignalSource::open()),
+          between_jobs_(options.between_jobs) {
         Write const write = [stream = options.stream](std::string_view text) {
             write_shown(text, stream);
             std::fflush(stream);
@@ -71,6 +74,8 @@ public:
             if (auto const read = read_journal(); read.has_error()) {
                 return lose(read.error().message, kExitBad);
             }
+            // A controller of the next job may have begun since that was looked up.
+            if (core_.has_begun() && !core_.is_over()) between_jobs_ = false;
             if (core_.is_over() && !goes_on()) return finish();
             if (over) return lose(why_gone(), kExitUnreachable);
             output_->tick(core_.view(), now());
@@ -157,15 +162,19 @@ private:
     /// A run whose job got a warning or lost its nodes continues in another job.
     bool goes_on() {
         if (options_.job == nullptr || !core_.may_continue()) return false;
+        if (std::exchange(between_jobs_, false)) {
+            core_.continues();
+            output_->say(job_text("follows"));
+            return true;
+        }
         auto const deadline = Clock::now() + kEndingLimit;
         while (true) {
             bool const last_look = options_.job->over() || Clock::now() >= deadline;
             auto const before = options_.job->job().job_id;
             if (options_.job->has_follower()) {
                 core_.continues();
-                auto const id = options_.job->job().job_id;
-                output_->say(fmt::format("{:<8} job {} {}", "slurm", id,
-                                         id == before ? "is requeued" : "follows"));
+                bool const same = options_.job->job().job_id == before;
+                output_->say(job_text(same ? "is requeued" : "follows"));
                 return true;
             }
             if (last_look) return false;
@@ -174,6 +183,10 @@ private:
             if (core_.is_interrupted()) return false;
             options_.job->tick(false);
         }
+    }
+
+    [[nodiscard]] std::string job_text(std::string_view what) const {
+        return fmt::format("{:<8} job {} {}", "slurm", options_.job->job().job_id, what);
     }
 
     bool controller_is_gone() {
@@ -222,6 +235,7 @@ private:
     FollowCore core_;
     JournalTail tail_;
     SignalSource signals_;
+    bool between_jobs_;  // until that is shown
     std::unique_ptr<FollowOutput> output_;
     Clock::time_point heard_;  // the journal grew, or the controller answered
     bool in_place_ = false;    // what is waited for shows on a terminal, second by second

@@ -22,6 +22,8 @@ struct FollowOptions {
     /// watched.
     QueuedRun* job = nullptr;
     bool only_watch = false;
+    /// The run is over in its journal, and `job` continues it.
+    bool between_jobs = false;
     /// Journal records that are already known: a resumed run is followed from here on.
     std::uint64_t known_records = 0;
     /// Stops the run after this many steps, as a success (for trials); 0: runs to its end.

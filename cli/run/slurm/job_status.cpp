@@ -1,5 +1,6 @@
 #include "cli/run/slurm/job_status.hpp"
 
+#include "cli/run/run_command.hpp"
 #include "cli/run/slurm/shared_queue.hpp"
 #include "cli/run/slurm/slurm_job.hpp"
 #include "cli/text/wall_time.hpp"
@@ -38,6 +39,15 @@ JobStatus JobStatusQuery::of(RunFolder const& run) {
     stand.place =
         is_final(job->state) ? JobPlace::gone : (waits ? JobPlace::pending : JobPlace::running);
     return stand;
+}
+
+bool is_at_work(JobStatus const& job) {
+    return job.place == JobPlace::running && job.job.state != slurm::JobState::completing;
+}
+
+bool awaits_next_job(RunFolder const& run, protocol::RunView const& view) {
+    bool const well = view.status.verdict == protocol::Verdict::ok;
+    return is_over(view) && !well && !run.imported && awaits_controller(run.paths);
 }
 
 std::string state_text(slurm::JobState state) {
@@ -87,6 +97,13 @@ std::string running_job_text(RunningJob const& at) {
     if (!silent.empty()) return silent;
     return fmt::format("run {0} is active in job {1}; osora watch {0} follows it", at.run,
                        at.job_id);
+}
+
+std::string starting_job_text(RunningJob const& at) {
+    return fmt::format(
+        "run {0} goes on in job {1}, which runs and has no controller yet; osora watch {0} follows "
+        "it, {2} ends the job",
+        at.run, at.job_id, scancel(at));
 }
 
 std::string still_stopping_text(RunningJob const& at, double waited_s, bool now) {

@@ -24,6 +24,13 @@ struct JobStatus {
     std::string cluster = {};            // "" = the default cluster of Slurm's commands
 };
 
+/// Whether the job runs and is not ending already, which may take minutes.
+[[nodiscard]] bool is_at_work(JobStatus const& job);
+
+/// Whether the run is over in its journal, and a job was to continue it, of which no controller has
+/// begun. Nothing continues a run that ended well or was imported.
+[[nodiscard]] bool awaits_next_job(RunFolder const& run, protocol::RunView const& view);
+
 class JobStatusQuery {
 public:
     JobStatusQuery(Context const& context, std::filesystem::path state)
@@ -57,6 +64,8 @@ struct RunningJob {
 /// Why no other job is submitted for it, and what to do: "run 7 is active in job 101; osora watch 7
 /// follows it". A run that was silent for long may have lost its controller.
 [[nodiscard]] std::string running_job_text(RunningJob const& at);
+/// The same for a run that is over, whose next job runs but has no controller yet.
+[[nodiscard]] std::string starting_job_text(RunningJob const& at);
 /// After a cancel was waited for; `now`: one that leaves out the checkpoint. `job_id` 0: no job.
 [[nodiscard]] std::string still_stopping_text(RunningJob const& at, double waited_s, bool now);
 

@@ -284,6 +284,13 @@ bool is_just_submitted(protocol::RunPaths const& paths) {
     return !error && age < 60s && age > -60s;
 }
 
+bool awaits_controller(protocol::RunPaths const& paths) {
+    std::error_code no_record, no_journal;
+    auto const submitted = std::filesystem::last_write_time(paths.slurm_job(), no_record);
+    auto const recorded = std::filesystem::last_write_time(paths.journal(), no_journal);
+    return !no_record && (no_journal || submitted > recorded);
+}
+
 Result<void> write_job_record(protocol::RunPaths const& paths, slurm::JobRecord const& record) {
     return write_file_atomic(paths.slurm_job(), protocol::encode(record) + "\n", kPrivate);
 }

@@ -62,6 +62,9 @@ struct Submitted {
 [[nodiscard]] std::optional<slurm::JobRecord> read_job_record(protocol::RunPaths const& paths);
 /// The queue may not list the recorded job yet, because it was submitted within the last minute.
 [[nodiscard]] bool is_just_submitted(protocol::RunPaths const& paths);
+/// Whether no controller of the recorded job has begun: the record, which is written for each job
+/// and each requeue, is newer than the journal. Of a run that is over: a job was to continue it.
+[[nodiscard]] bool awaits_controller(protocol::RunPaths const& paths);
 [[nodiscard]] Result<void> write_job_record(protocol::RunPaths const& paths,
                                             slurm::JobRecord const& record);
 

@@ -1,8 +1,13 @@
 #include "cli/run/slurm/job_status.hpp"
 
 #include "cli/text/wall_time.hpp"
+#include "tests/kit/temp_folder.hpp"
 
 #include <gmock/gmock.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
 
 namespace osora::cli {
 namespace {
@@ -43,6 +48,40 @@ TEST(RunningJobText, LongSilenceIsSaid) {
     EXPECT_THAT(text, HasSubstr("but nothing was recorded since " + clock_time(kNow_s - 2000) +
                                 ": its controller may be gone; osora watch 7"));
     EXPECT_THAT(text, HasSubstr("scancel -M gpu2 101 ends the job"));
+}
+
+TEST(StartingJobText, NamesTheJobOfARunThatIsOver) {
+    RunningJob job{.run = 7, .job_id = 102};
+    job.cluster = "north";
+    EXPECT_EQ(starting_job_text(job),
+              "run 7 goes on in job 102, which runs and has no controller yet; osora watch 7 "
+              "follows it, scancel -M north 102 ends the job");
+}
+
+TEST(AwaitsNextJob, OnlyOfARunThatAJobMayContinue) {
+    tests::TempFolder const folder;
+    RunFolder run;
+    run.paths.dir = folder.path();
+    auto const now = std::filesystem::file_time_type::clock::now();
+    auto const write = [now](std::filesystem::path const& file, int ago_s) {
+        std::ofstream(file) << "{}";
+        std::filesystem::last_write_time(file, now - std::chrono::seconds(ago_s));
+    };
+    write(run.paths.journal(), 20);
+    write(run.paths.slurm_job(), 10);
+    protocol::RunView view;
+    EXPECT_FALSE(awaits_next_job(run, view)) << "it is not over";
+    view.status.state = protocol::RunState::done;
+    view.status.verdict = protocol::Verdict::cancelled;
+    EXPECT_TRUE(awaits_next_job(run, view));
+    view.status.verdict = protocol::Verdict::ok;
+    EXPECT_FALSE(awaits_next_job(run, view)) << "its record was written late, or copied";
+    view.status.verdict = protocol::Verdict::cancelled;
+    run.imported = true;
+    EXPECT_FALSE(awaits_next_job(run, view)) << "an import writes the journal first";
+    run.imported = false;
+    write(run.paths.journal(), 5);
+    EXPECT_FALSE(awaits_next_job(run, view)) << "a controller of that job has begun";
 }
 
 TEST(StillStoppingText, AfterNowComesTheJobItself) {
