@@ -5,6 +5,7 @@
 #include "base/host_name.hpp"
 #include "cli/run/control_client.hpp"
 #include "cli/run/journal_tail.hpp"
+#include "cli/run/slurm/job_status.hpp"
 #include "db/analysis/run_state.hpp"
 
 #include <fmt/format.h>
@@ -18,16 +19,18 @@ namespace osora::cli {
 namespace {
 
 /// Removes RUN_DIR/environment of a run that has ended, in case its daemon or job could not. After
-/// a failure on Slurm another job may follow; the run's last job then removes it.
+/// a failure on Slurm, or a stop that nobody asked for, another job may follow, and enters that
+/// environment; the run's last job then removes it.
 void forget_environment(KnownRun const& run) {
     auto const& paths = run.folder.paths;
     std::error_code ignored;
     if (!is_over(run.view) || !std::filesystem::exists(paths.environment(), ignored)) return;
-    auto const verdict = run.view.status.verdict;
-    bool const for_good = verdict == protocol::Verdict::ok ||
-                          verdict == protocol::Verdict::cancelled ||
+    auto const& status = run.view.status;
+    bool const stopped = status.verdict == protocol::Verdict::cancelled && status.stopped_by_user;
+    bool const for_good = status.verdict == protocol::Verdict::ok || stopped ||
                           !std::filesystem::exists(paths.slurm_job(), ignored);
-    if (for_good && !has_controller(paths)) std::filesystem::remove(paths.environment(), ignored);
+    bool const goes_on = awaits_next_job(run.folder, run.view) || has_controller(paths);
+    if (for_good && !goes_on) std::filesystem::remove(paths.environment(), ignored);
 }
 
 }  // namespace

@@ -48,15 +48,19 @@ protected:
     }
     static std::string line(char const* reason) { return line(reason, "2020-01-01T20:00:00"); }
     [[nodiscard]] bool is_kept() const { return std::filesystem::exists(run_dir("mine-0001")); }
-    /// Run 1 has ended in its first job, and a second one was submitted since.
-    void end_first_job() const {
+    /// Run 1 has ended in its first job, which `user` or a signal of Slurm stopped, and a second
+    /// job was submitted since.
+    void end_first_job(bool user = false) const {
         protocol::ControllerStarted started;
         started.host = "n1";
+        protocol::StopRequested stop;
+        stop.by_user = user;
         protocol::RunEnded ended;
         ended.verdict = protocol::Verdict::cancelled;
         ended.exit_code = 130;
         ended.cause = "the job is preempted";
-        std::vector<protocol::RunEvent> const events{protocol::RunSubmitted{}, started, ended};
+        std::vector<protocol::RunEvent> const events{protocol::RunSubmitted{}, started, stop,
+                                                     ended};
         std::string journal(protocol::kJournalHeader);
         for (std::size_t i = 0; i < events.size(); ++i) {
             auto const record = protocol::encode_record({i, 1'790'000'000'000'000, events[i]});
@@ -261,6 +265,28 @@ TEST_F(Answers, ARunBetweenTwoJobsIsNotOver) {
     std::filesystem::last_write_time(run_dir("mine-0001") / "journal", now);
     EXPECT_THAT(osora({"cancel", "1"}).out, HasSubstr("run 1 is over already"));
     EXPECT_EQ(osora({"resume", "1", "--detach"}).code, 0);
+}
+
+// The next job enters it; without it, it would run with Slurm's few variables.
+TEST_F(Answers, TheEnvironmentOfARunThatGoesOnIsKept) {
+    script("sbatch", "echo 80634");
+    ASSERT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    auto const environment = run_dir("mine-0001") / "environment";
+    queue_says("PENDING");
+    end_first_job(/*user=*/true);  // and resumed
+    EXPECT_EQ(osora({"status", "1"}).code, 0);
+    EXPECT_TRUE(std::filesystem::exists(environment));
+    // The job of a run that Slurm stopped has not submitted the next one yet.
+    end_first_job();
+    auto const now = std::filesystem::file_time_type::clock::now() + std::chrono::minutes(1);
+    std::filesystem::last_write_time(run_dir("mine-0001") / "journal", now);
+    EXPECT_EQ(osora({"status", "1"}).code, 0);
+    EXPECT_TRUE(std::filesystem::exists(environment));
+    // A user has stopped it for good.
+    end_first_job(/*user=*/true);
+    std::filesystem::last_write_time(run_dir("mine-0001") / "journal", now);
+    EXPECT_EQ(osora({"status", "1"}).code, 0);
+    EXPECT_FALSE(std::filesystem::exists(environment));
 }
 
 TEST_F(Answers, AHeldJobIsReportedAsHeld) {
