@@ -192,6 +192,9 @@ std::string misused(Arguments const& arguments) {
     }
     if (arguments.has("GOOD")) return "name runs, or a series with --scaling";
     if (arguments.has("--set")) return "--set bisect.build is for two runs, not for --scaling";
+    if (arguments.has("--trust")) {
+        return "--trust is for two runs; --scaling takes no runs that were imported";
+    }
     if (arguments.has("--trials")) {
         return "--trials is for two runs; --scaling runs each size four times, within "
                "--budget-gpu-h";

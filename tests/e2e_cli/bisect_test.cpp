@@ -142,6 +142,9 @@ TEST_F(Bisect, SaysWhatItCannotCompare) {
     auto const bounded = osora({"bisect", "--scaling", "demo", "--trials", "20"});
     EXPECT_EQ(bounded.code, 2);
     EXPECT_THAT(bounded.err, HasSubstr("--trials is for two runs"));
+    auto const trusting = osora({"bisect", "--scaling", "demo", "--trust"});
+    EXPECT_EQ(trusting.code, 2);
+    EXPECT_THAT(trusting.err, HasSubstr("--trust is for two runs"));
     EXPECT_THAT(osora({"bisect", "1", "--nodes", "4"}).err, HasSubstr("--nodes is for --scaling"));
     write_run_file(30);
     EXPECT_EQ(osora({"submit", "run.toml"}).code, 0);
