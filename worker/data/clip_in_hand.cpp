@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -91,6 +92,23 @@ void put(int fd, std::string_view text) {
     }
 }
 
+/// On one line and harmless for a terminal: '?' for each control character.
+void put_name(int fd, std::string_view name) {
+    std::array<char, 256> part{};
+    unsigned char before = 0;
+    while (!name.empty()) {
+        std::size_t const size = std::min(name.size(), part.size());
+        for (std::size_t i = 0; i < size; ++i) {
+            auto const code = static_cast<unsigned char>(name[i]);
+            bool const second = before == 0xc2 && code >= 0x80 && code < 0xa0;  // U+0080 to U+009F
+            part[i] = code < 0x20 || code == 0x7f || second ? '?' : name[i];
+            before = code;
+        }
+        put(fd, {part.data(), size});
+        name.remove_prefix(size);
+    }
+}
+
 void note_crash(int signal, InHand const& clip) {
     std::array<char, 16> number{};
     auto const end = std::to_chars(number.data(), number.data() + number.size(), signal).ptr;
@@ -98,7 +116,7 @@ void note_crash(int signal, InHand const& clip) {
     put(STDERR_FILENO, "osora: signal ");
     put(STDERR_FILENO, digits);
     put(STDERR_FILENO, " while FFmpeg had this clip in hand: ");
-    put(STDERR_FILENO, clip.path);
+    put_name(STDERR_FILENO, clip.path);
     put(STDERR_FILENO, "\n");
     CrashFile const& file = crash_file();
     if (file.path[0] == '\0') return;

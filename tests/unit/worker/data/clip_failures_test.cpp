@@ -101,6 +101,21 @@ TEST_F(LoaderTest, AStackThatOverflowsLeavesANoteWithTheClip) {
     EXPECT_TRUE(read_crashed_clips(run_dir).headers_crash(path));
 }
 
+/// A name from a list may contain lines of its own.
+TEST_F(LoaderTest, TheNameOfTheClipStaysOnItsLine) {
+    std::string const path = "/clips/a\nosora: all is well\x1b[2J.mp4";
+    auto const run_dir = folder_.path() / "run";
+    std::filesystem::create_directories(run_dir);
+    auto const crash = [&] {
+        note_crashes_in(crash_file_of(run_dir, 4, 0));
+        ClipInHand const here(path, ClipPart::frames);
+        std::abort();
+    };
+    auto const failed = [](int status) { return status != 0; };
+    EXPECT_EXIT(crash(), failed, "in hand: /clips/a\\?osora: all is well\\?\\[2J.mp4\n");
+    EXPECT_TRUE(read_crashed_clips(run_dir).contains(path)) << "the note has the name as it is";
+}
+
 /// Without a clip in hand it is no clip's fault.
 TEST_F(LoaderTest, ACrashOfAnotherThreadBlamesNoClip) {
     auto const run_dir = folder_.path() / "run";
