@@ -2,11 +2,14 @@
 #include "plan/config/ssh_checks.hpp"
 
 #include "base/files/files.hpp"
+#include "base/host_name.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace osora::plan {
 namespace {
@@ -37,6 +40,24 @@ std::string left_of(std::vector<SshHost> const& usable) {
                        fmt::join(names, ", "));
 }
 
+/// "n1 fits n1.a and n1.b": a name without its domain that two of the hosts have; "": none.
+std::string ambiguous_name(std::vector<std::string> const& names,
+                           std::vector<SshHost> const& hosts) {
+    for (std::string const& name : names) {
+        std::string const plain = lower(name);
+        std::vector<std::string> found;
+        for (SshHost const& each : hosts) {
+            std::string host = lower(each.host);
+            bool const is_new = std::ranges::find(found, host) == found.end();
+            if (is_new && is_same_host(plain, host)) found.push_back(std::move(host));
+        }
+        bool const is_exact = std::ranges::find(found, plain) != found.end();
+        if (found.size() < 2 || is_exact) continue;
+        return fmt::format("{} fits {}", name, fmt::join(found, " and "));
+    }
+    return "";
+}
+
 /// The controller has another working directory.
 void make_absolute(std::string& path, std::filesystem::path const& base_dir) {
     if (!path.empty()) path = (base_dir / path).lexically_normal().string();
@@ -53,7 +74,12 @@ void check_ssh_hosts(ResolvedConfig& resolved, SshHosts const& hosts, std::strin
         std::string const key = file.empty() ? "ssh.hosts" : "ssh.hostfile";
         return complain(resolved, key, "names no host; write hosts = [\"n1\", \"n2 slots=8\"]");
     }
-    auto const usable = usable_hosts(hosts.hosts, resolved.config.faults.exclude_nodes);
+    auto const& excluded = resolved.config.faults.exclude_nodes;
+    if (auto const name = ambiguous_name(excluded, hosts.hosts); !name.empty()) {
+        return complain(resolved, "faults.exclude_nodes",
+                        fmt::format("{} ({}); write the domain", name, given));
+    }
+    auto const usable = usable_hosts(hosts.hosts, excluded);
     auto const count = static_cast<int>(usable.size());
     if (count < static_cast<int>(hosts.hosts.size()) && count < resources.nodes) {
         return complain(

@@ -215,6 +215,16 @@ TEST_F(SshChecks, ExcludedHostsAreLeftOut) {
                     "0"));
 }
 
+TEST_F(SshChecks, AnExcludedNameFitsOneHost) {
+    std::string const four = "hosts = [\"n1.a\", \"N1.b\", \"n2.a\", \"n2.a port=23\"]";
+    EXPECT_THAT(texts(load(four, {"faults.exclude_nodes=[\"n1\"]"}).problems),
+                ElementsAre("--set: faults.exclude_nodes = [\"n1\"]: n1 fits n1.a and n1.b "
+                            "(ssh.hosts); write the domain"));
+    EXPECT_THAT(texts(load(four, {"faults.exclude_nodes=[\"n1.b\"]"}).problems), IsEmpty());
+    EXPECT_THAT(texts(load(four, {"faults.exclude_nodes=[\"n2\"]"}).problems), IsEmpty())
+        << "one host, on two ports";
+}
+
 TEST_F(SshChecks, FilesOfKeysAreFoundFromTheRunFile) {
     std::string const hosts = "hosts = [\"n1\", \"n2\"]\n";
     EXPECT_THAT(
