@@ -11,6 +11,9 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
 
 namespace osora::e2e_cli {
 namespace {
@@ -48,6 +51,17 @@ protected:
     }
     static std::string line(char const* reason) { return line(reason, "2020-01-01T20:00:00"); }
     [[nodiscard]] bool is_kept() const { return std::filesystem::exists(run_dir("mine-0001")); }
+    /// Of run 1.
+    void write_journal(std::vector<protocol::RunEvent> const& events) const {
+        std::string journal(protocol::kJournalHeader);
+        for (std::size_t i = 0; i < events.size(); ++i) {
+            auto const record = protocol::encode_record({i, 1'790'000'000'000'000, events[i]});
+            ASSERT_TRUE(record.has_value());
+            journal += *record;
+        }
+        auto const path = run_dir("mine-0001") / "journal";
+        ASSERT_TRUE(write_file_atomic(path, journal, 0600).has_value());
+    }
     /// Run 1 has ended in its first job, which `user` or a signal of Slurm stopped, and a second
     /// job was submitted since.
     void end_first_job(bool user = false) const {
@@ -61,14 +75,8 @@ protected:
         ended.cause = "the job is preempted";
         std::vector<protocol::RunEvent> const events{protocol::RunSubmitted{}, started, stop,
                                                      ended};
-        std::string journal(protocol::kJournalHeader);
-        for (std::size_t i = 0; i < events.size(); ++i) {
-            auto const record = protocol::encode_record({i, 1'790'000'000'000'000, events[i]});
-            ASSERT_TRUE(record.has_value());
-            journal += *record;
-        }
+        write_journal(events);
         auto const path = run_dir("mine-0001") / "journal";
-        ASSERT_TRUE(write_file_atomic(path, journal, 0600).has_value());
         auto const submitted =
             std::filesystem::last_write_time(run_dir("mine-0001") / "slurm.json");
         std::filesystem::last_write_time(path, submitted - std::chrono::minutes(2));
@@ -287,6 +295,26 @@ TEST_F(Answers, TheEnvironmentOfARunThatGoesOnIsKept) {
     std::filesystem::last_write_time(run_dir("mine-0001") / "journal", now);
     EXPECT_EQ(osora({"status", "1"}).code, 0);
     EXPECT_FALSE(std::filesystem::exists(environment));
+}
+
+TEST_F(Answers, LogsOfARunOnOtherMachinesAreFollowed) {
+    script("sbatch", "echo 80634");
+    ASSERT_EQ(osora({"submit", "run.toml", "--detach"}).code, 0);
+    protocol::ControllerStarted started;
+    started.host = "elsewhere";
+    write_journal({protocol::RunSubmitted{}, started});
+    queue_says("RUNNING");
+    auto const log = run_dir("mine-0001") / "logs" / "0" / "0.log";
+    std::filesystem::create_directories(log.parent_path());
+    std::ofstream(log) << "first line\n";
+    auto following = start({"logs", "1", "--follow"});
+    EXPECT_TRUE(following.says("first line")) << following.out();
+    // Only Slurm knows whether its controller lives.
+    EXPECT_TRUE(eventually([&] { return !asked("squeue").empty(); }));
+    std::ofstream(log, std::ios::app) << "second line\n";
+    EXPECT_TRUE(following.says("second line")) << following.out();
+    following.signal(SIGINT);
+    (void)following.wait();
 }
 
 TEST_F(Answers, AHeldJobIsReportedAsHeld) {

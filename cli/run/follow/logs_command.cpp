@@ -9,7 +9,11 @@
 #include "cli/run/follow/log_files.hpp"
 #include "cli/run/journal_tail.hpp"
 #include "cli/run/run_command.hpp"
+#include "cli/run/slurm/job_status.hpp"
+#include "cli/run/slurm/slurm_job.hpp"
 #include "protocol/notice_kinds.hpp"
+
+#include "base/host_name.hpp"
 
 #include <fmt/format.h>
 
@@ -85,15 +89,35 @@ void show_silent_ranks(LogRequest const& request, LogFiles const& files) {
     if (!text.empty() && !request.json) cli::print(stderr, "note: {}\n", printable(text));
 }
 
+/// Whether another machine has the run's controller, or will have it: this one then cannot tell
+/// whether it lives.
+bool runs_elsewhere(RunFolder const& run, protocol::RunView const& view) {
+    if (!view.controller_host.empty()) return view.controller_host != host_name();
+    auto const record = read_job_record(run.paths);
+    return record && !record->cancelled;
+}
+
+/// Whether nobody writes to the logs any more, although the run is not over in its journal. Looks
+/// only once in many rounds, at Slurm in fewer.
+bool is_abandoned(Context const& context, RunFolder const& run, protocol::RunView const& view,
+                  int round) {
+    constexpr int kAskEvery = 10, kAskSlurmEvery = 150, kFirstAsk = 4;
+    bool const asks = round % kAskEvery == kAskEvery - 1;
+    bool const asks_slurm = round % kAskSlurmEvery == kFirstAsk;
+    if (!asks && !asks_slurm) return false;
+    if (!runs_elsewhere(run, view)) return asks && !has_controller(run.paths);
+    return asks_slurm &&
+           JobStatusQuery(context, run.paths.state().dir).of(run).place == JobPlace::gone;
+}
+
 /// Runs until the run is over and all output was shown.
-void follow_logs(LogRequest& request, LogFiles files) {
+void follow_logs(Context const& context, LogRequest& request, LogFiles files) {
     constexpr auto kPause = std::chrono::milliseconds(200);
-    constexpr int kAskEvery = 10;  // pauses between checks for the controller
     auto const& paths = request.run.folder.paths;
     JournalTail tail(paths.journal());
     protocol::RunView view;
     for (int round = 0;; ++round) {
-        bool over = round % kAskEvery == kAskEvery - 1 && !has_controller(paths);
+        bool over = is_abandoned(context, request.run.folder, view, round);
         while (true) {
             auto const records = tail.read();
             if (records.has_error()) over = true;
@@ -162,7 +186,7 @@ int run_logs(Context const& context, Arguments const& arguments) {
     }
     LogFiles files(request->run.folder.paths, request->attempt, request->ranks);
     if (request->follow && !is_over(request->run.view)) {
-        follow_logs(*request, std::move(files));
+        follow_logs(context, *request, std::move(files));
         return kExitOk;
     }
     bool const failed = show_first_failure(*request);
