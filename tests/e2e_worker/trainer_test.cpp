@@ -1,6 +1,9 @@
 // What a run file requires of the trainer besides data: precision, frozen weights, adapters. The
 // worker as a process, its checkpoints read back.
 #include "tests/e2e_worker/worker_fixture.hpp"
+
+#include "base/files/files.hpp"
+#include "protocol/json.hpp"
 #include "tests/kit/program.hpp"
 #include "tests/parity/compare.hpp"
 #include "worker/model/stdit/stdit3.hpp"
@@ -117,7 +120,7 @@ TEST_F(TrainerRun, AdaptersTrainResumeAndMerge) {
     forget();
     auto const lora = [&](int steps) {
         auto made = small(steps);
-        made.config.model.init = base.string();
+        made.config.model.init = "base.safetensors";  // as a run file in this folder has it
         made.config.optim.lora_rank = 4;
         made.config.optim.lora_alpha.value = 8;
         made.config.optim.lr = 1e-2;
@@ -130,6 +133,12 @@ TEST_F(TrainerRun, AdaptersTrainResumeAndMerge) {
 
     fs::path const kept = checkpoint(4), merged = folder_ / "merged.safetensors";
     EXPECT_FALSE(fs::exists(kept / "model.safetensors"));
+    // A run file in another folder may name another file so.
+    auto const text = read_file(kept / "state.json", 1 << 20);
+    ASSERT_TRUE(text.has_value()) << text.error().message;
+    auto const state = protocol::parse_json(*text);
+    ASSERT_TRUE(state.has_value());
+    EXPECT_EQ(std::string(state->at("model").at("init").as_string()), base.string());
     EXPECT_LT(fs::file_size(kept / "adapter_model.safetensors"), fs::file_size(base) / 4);
     SpawnOptions options;
     options.program = OSORA_BIN_DIR "/osora";

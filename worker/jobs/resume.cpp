@@ -78,7 +78,7 @@ Result<Choice> agree(ResumeContext const& context) {
 }
 
 /// A checkpoint of adapters has no other weights: those of model.init count as what they were
-/// trained on.
+/// trained on. Its path is absolute; one of an older checkpoint is as its run file had it.
 Result<void> check_base(ResumeContext const& context, CheckpointState const& state,
                         fs::path const& path) {
     std::string const &theirs = state.model.init, &ours = context.job.config.model.init;

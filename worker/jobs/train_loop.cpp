@@ -207,6 +207,8 @@ CheckpointState TrainLoop::state_at(int next_step) const {
     state.keep_probs = parts_.data.keep_probs;
     state.arch = plan::trained_arch(config);
     state.model = config.model;
+    // A run in another folder may continue from it.
+    if (!state.model.init.empty()) state.model.init = resolve(parts_.job, state.model.init);
     state.trained_on = trained_on_;
     state.torch_version = TORCH_VERSION;
     parts_.trainer.describe(state);
