@@ -141,9 +141,18 @@ std::string precision_reason(PlanContext const& context) {
 }
 
 std::string reduce_reason(PlanContext const& context) {
-    if (context.ranks == 1 || context.reduce_dtype == context.precision) return "";
-    return fmt::format("gradients travel as {}: set by you; {} ranks add {}", context.reduce_dtype,
-                       context.ranks, context.zero_stage > 0 ? "in fp32" : "in that type");
+    int const ranks = context.ranks / context.pp_size;  // that have the same weights
+    if (ranks == 1) return "";
+    // Gloo ranks exchange their parts and add them; NCCL, like any all_reduce, adds on the way.
+    bool const in_fp32 = context.zero_stage > 0 && !context.gpu;
+    if (context.reduce_dtype != context.precision)
+        return fmt::format("gradients travel as {}: set by you; {} ranks add {}",
+                           context.reduce_dtype, ranks, in_fp32 ? "in fp32" : "in that type");
+    if (context.precision == "fp32" || in_fp32) return "";
+    return fmt::format(
+        "gradients travel as {}, as the weights, and {} ranks add them in that type; "
+        "parallel.reduce_dtype = \"fp32\" rounds none, for twice the bytes",
+        context.reduce_dtype, ranks);
 }
 
 std::string cost_reason(ChosenParts const& parts) {

@@ -135,6 +135,26 @@ TEST(Planner, GradientsOfHalfTheBytesTakeHalfTheTime) {
         testing::Contains(HasSubstr("gradients travel as bf16: set by you; 2 ranks add in")));
 }
 
+// docs/rfc/023: an all_reduce adds in the type that travels; Gloo ranks of a ZeRO stage do not.
+TEST(Planner, SaysWhereRanksAddRoundedGradients) {
+    auto const said = [](int zero_stage, char const* precision, int pp_size = 1) {
+        PlanRequest r = request(2);
+        r.config.batch.global_batch_size = 64;
+        r.config.parallel.zero_stage = zero_stage;
+        r.config.parallel.pp_size = pp_size;
+        r.config.optim.precision = precision;
+        r.origins["optim.precision"] = {Layer::run, "r.toml", 9};
+        return plan_of(r).reasons;
+    };
+    auto const rounds = testing::Contains(
+        HasSubstr("gradients travel as bf16, as the weights, and 2 ranks add them in that type; "
+                  "parallel.reduce_dtype = \"fp32\" rounds none"));
+    EXPECT_THAT(said(0, "bf16"), rounds);
+    EXPECT_THAT(said(1, "bf16"), testing::Not(rounds));
+    EXPECT_THAT(said(0, "fp32"), testing::Not(rounds));
+    EXPECT_THAT(said(0, "bf16", 2), testing::Not(rounds)) << "each rank has its own weights";
+}
+
 // What a node has is shared by its own ranks, however many nodes there are.
 TEST(Planner, MoreNodesTakeNothingOfANode) {
     PlanRequest r = request(1);
