@@ -207,6 +207,26 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
     return outcome;
 }
 
+/// Of the run from this step on. If the last attempt had done all steps, its last evaluation may
+/// not have ended: the run is over with it, so it is made up for.
+Result<TrainOutcome> run_stages(StageData& opened, int start_step, plan::WorkerJob const& job,
+                                StageParts const& parts) {
+    TrainOutcome outcome{start_step, false};
+    int const steps = job.config.train.steps;
+    if (start_step == steps) {
+        auto const last = plan::stage_at(job, steps - 1);
+        auto const staged = plan::job_of_stage(job, last.index);
+        if (staged.config.data.eval_manifest.empty()) return outcome;
+        return run_stage(opened, {last.index, {steps, steps}, last.rate}, parts);
+    }
+    while (outcome.steps < steps && !outcome.stopped) {
+        auto stage = plan::stage_at(job, outcome.steps);
+        stage.steps.first = outcome.steps;
+        OSORA_TRY(outcome, run_stage(opened, stage, parts));
+    }
+    return outcome;
+}
+
 /// memory.rank_memory_gib, of passes on the CPU.
 void cap_memory(plan::WorkerJob const& job, Device const& device) {
     auto const& most = job.config.memory.rank_memory_gib;
@@ -284,17 +304,10 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
     }
     StopVote vote(group);
     RetryCount retries(device);
-    TrainOutcome outcome{start_step, false};
     std::unique_ptr<StoreCheckpointPeers> peers;
     if (trainer.is_sharded()) peers = std::make_unique<StoreCheckpointPeers>(*group, self);
-    while (outcome.steps < job.config.train.steps && !outcome.stopped) {
-        auto stage = plan::stage_at(job, outcome.steps);
-        stage.steps.first = outcome.steps;
-        OSORA_TRY(outcome, run_stage(opened, stage,
-                                     {self, ranks, agent, trainer, vote, device, retries,
-                                      peers.get(), watch}));
-    }
-    return outcome;
+    return run_stages(opened, start_step, job,
+                      {self, ranks, agent, trainer, vote, device, retries, peers.get(), watch});
 }
 
 }  // namespace osora::worker

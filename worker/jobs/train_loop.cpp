@@ -345,6 +345,11 @@ Result<void> TrainLoop::end_run(int steps) {
 Result<TrainOutcome> TrainLoop::run(plan::StepSpan span) {
     using protocol::Phase;
     int const steps = parts_.job.config.train.steps;
+    if (span.first == steps) {  // all of them are done, and saved
+        OSORA_TRY_VOID(evaluate_if_due(steps));
+        enter(Phase::finishing);
+        return TrainOutcome{steps, false};
+    }
     enter(Phase::first_step);
     for (int step = span.first; step < span.last; ++step) {
         OSORA_TRY(auto const timed, one_step(step));

@@ -46,7 +46,7 @@ public:
     explicit TrainLoop(Parts parts);
 
     /// Runs these steps, or until the ranks vote to stop. Writes a checkpoint after the last step
-    /// of the run (config.train.steps), not after that of a stage.
+    /// of the run (config.train.steps), not after that of a stage. None after it: only evaluates.
     [[nodiscard]] Result<TrainOutcome> run(plan::StepSpan steps);
 
     /// After an error: waits for the save in progress as long as it writes. False: its disk takes
