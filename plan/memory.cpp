@@ -75,7 +75,12 @@ struct Shards {
             gathered = bytes * (std::max<std::int64_t>(0, outer) + 3 * block);
         }
         std::int64_t const all = bytes * trained.all();
-        return std::min(gathered, all) + bucket_bytes(std::min(bucket, all), all, activations);
+        // Buckets are cut by the bytes of their weights, and gradients may travel in a wider type.
+        auto const sent = [&](std::int64_t weights) {
+            return weights / bytes * std::max(travelling, bytes);
+        };
+        return std::min(gathered, all) +
+               bucket_bytes(sent(std::min(bucket, all)), sent(all), activations);
     }
 
     /// Stages 2 and 3: the bucket that backward fills, and up to four reductions in flight with

@@ -5,6 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <utility>
+
 namespace osora::plan {
 namespace {
 
@@ -189,6 +192,25 @@ TEST(Memory, RanksShareByStage) {
     RankMemory const alone = rank_memory(query);
     query.zero_stage = 0;
     EXPECT_EQ(alone.total_bytes(), rank_memory(query).total_bytes());
+}
+
+// A bucket of stage 3 has a block's 21,255,696 parameters, one of stage 2 25 MiB of weights: that
+// many gradients are of 4 bytes in place of 2, in one bucket at least and in nine at most.
+TEST(Memory, BucketsHoldGradientsInTheTypeThatTravels) {
+    MemoryQuery query = tiny(1);
+    query.shape = model_shape("stdit3-xl/2").value();
+    query.precision = "bf16";
+    query.dp_size = 8;
+    for (auto const& [stage, bucket] :
+         {std::pair(2, 25 * kMiB), std::pair(3, std::int64_t{2} * 21'255'696)}) {
+        query.zero_stage = stage;
+        query.reduce_dtype = "";
+        std::int64_t const as_weights = rank_memory(query).communication_bytes;
+        query.reduce_dtype = "fp32";
+        std::int64_t const more = rank_memory(query).communication_bytes - as_weights;
+        EXPECT_GE(more, bucket) << stage;
+        EXPECT_LE(more, 9 * bucket) << stage;
+    }
 }
 
 TEST(Memory, TotalIsTheSumOfItsTerms) {
