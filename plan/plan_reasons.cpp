@@ -314,7 +314,8 @@ std::vector<Rejection> rejected_micro_batches(ChosenParts const& parts, LayoutPl
         std::int64_t const local = bucket.global_batch_size / context.dp_size();
         for (std::int64_t micro = bucket.micro_batch_size + 1; micro <= local; ++micro) {
             if (local % micro != 0) continue;
-            RankMemory const memory = micro_batch_memory(context, i, micro, micro < local);
+            RankMemory const memory =
+                micro_batch_memory(context, i, micro, micro < local, chosen.grad_bucket_mib);
             if (memory.tensor_bytes() <= *limit) continue;
             LayoutPlan layout = chosen;
             layout.buckets = {bucket};
@@ -322,8 +323,8 @@ std::vector<Rejection> rejected_micro_batches(ChosenParts const& parts, LayoutPl
             layout.buckets[0].grad_accum_steps = static_cast<int>(local / micro);
             layout.buckets[0].peak_memory_gib =
                 static_cast<double>(memory.tensor_bytes()) / static_cast<double>(kGiB);
-            rejected.push_back({std::move(layout),
-                                micro_batch_too_large(context, i, micro, micro < local, *limit)});
+            rejected.push_back(
+                {std::move(layout), micro_batch_too_large(context, i, micro, memory, *limit)});
             break;
         }
     }

@@ -74,38 +74,40 @@ std::int64_t latent_bytes(PlanContext const& context, std::size_t bucket) {
 }  // namespace
 
 RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
-                              std::int64_t micro_batch_size, bool accumulates) {
-    return rank_memory({.shape = context.shape,
-                        .bucket = context.peak_keys[bucket],
-                        .micro_batch_size = static_cast<int>(micro_batch_size),
-                        .dp_size = context.dp_size(),
-                        .sp_size = context.sp_size,
-                        .sp_kind = context.sp_kind,
-                        .tp_size = context.tp_size,
-                        .pp_size = context.pp_size,
-                        .virtual_stages = context.virtual_stages,
-                        .eager = context.eager,
-                        .run_ends = context.run_ends,
-                        .gpu = context.gpu,
-                        .precision = context.precision,
-                        .reduce_dtype = context.reduce_dtype,
-                        .ema = context.config.optim.ema_decay > 0,
-                        .lora_rank = context.config.optim.lora_rank,
-                        .zero_stage = context.zero_stage,
-                        .shard_size = context.shard_size,
-                        .accumulates = accumulates,
-                        .grad_bucket_mib = context.config.parallel.grad_bucket_mib.value_or(25),
-                        .freeze = context.config.optim.freeze,
-                        .activations = context.activations,
-                        .offload_frozen = context.offload_frozen,
-                        .fused_kernels = context.gpu && context.config.debug.kernels == "fused",
-                        .workspace_bytes = context.gpu ? kGpuWorkspaceBytes : 0});
+                              std::int64_t micro_batch_size, bool accumulates,
+                              int grad_bucket_mib) {
+    int const open_mib = std::max(kGradBucketsMib.front(), grad_bucket_mib);
+    return rank_memory(
+        {.shape = context.shape,
+         .bucket = context.peak_keys[bucket],
+         .micro_batch_size = static_cast<int>(micro_batch_size),
+         .dp_size = context.dp_size(),
+         .sp_size = context.sp_size,
+         .sp_kind = context.sp_kind,
+         .tp_size = context.tp_size,
+         .pp_size = context.pp_size,
+         .virtual_stages = context.virtual_stages,
+         .eager = context.eager,
+         .run_ends = context.run_ends,
+         .gpu = context.gpu,
+         .precision = context.precision,
+         .reduce_dtype = context.reduce_dtype,
+         .ema = context.config.optim.ema_decay > 0,
+         .lora_rank = context.config.optim.lora_rank,
+         .zero_stage = context.zero_stage,
+         .shard_size = context.shard_size,
+         .accumulates = accumulates,
+         .grad_bucket_mib = context.config.parallel.grad_bucket_mib.value_or(open_mib),
+         .freeze = context.config.optim.freeze,
+         .activations = context.activations,
+         .offload_frozen = context.offload_frozen,
+         .fused_kernels = context.gpu && context.config.debug.kernels == "fused",
+         .workspace_bytes = context.gpu ? kGpuWorkspaceBytes : 0});
 }
 
 std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
-                                  std::int64_t micro_batch_size, bool accumulates,
+                                  std::int64_t micro_batch_size, RankMemory const& memory,
                                   std::int64_t limit_bytes) {
-    RankMemory const memory = micro_batch_memory(context, bucket, micro_batch_size, accumulates);
     return fmt::format(
         "bucket {}: micro-batch {} needs {} a rank ({} of it activations), {} has "
         "{}",
@@ -221,7 +223,8 @@ Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t 
             .micro_batch_size = static_cast<int>(micro),
             .grad_accum_steps = static_cast<int>(local_samples / micro),
             .time = {},
-            .memory = micro_batch_memory(context, bucket, micro, micro < local_samples)};
+            .memory = micro_batch_memory(context, bucket, micro, micro < local_samples,
+                                         query.grad_bucket_mib)};
         // One pass for all samples keeps no sums between passes: it may fit where smaller ones do
         // not.
         if (limit_bytes && choice.memory.tensor_bytes() > *limit_bytes) continue;
@@ -232,14 +235,13 @@ Result<BucketChoice> choose_micro_batch(PlanContext const& context, std::size_t 
         fitting.push_back(choice);
     }
     if (fitting.empty()) {
-        RankMemory const least =
-            micro_batch_memory(context, bucket, sizes.front(), sizes.front() < local_samples);
+        RankMemory const least = micro_batch_memory(
+            context, bucket, sizes.front(), sizes.front() < local_samples, query.grad_bucket_mib);
         bool const host =
             !fits_host(context, least) && (!limit_bytes || least.tensor_bytes() <= *limit_bytes);
         if (host) return Error{Errc::out_of_memory, host_too_small(context, bucket, least)};
         return Error{Errc::out_of_memory,
-                     micro_batch_too_large(context, bucket, sizes.front(),
-                                           sizes.front() < local_samples, *limit_bytes)};
+                     micro_batch_too_large(context, bucket, sizes.front(), least, *limit_bytes)};
     }
     auto const time = [](BucketChoice const& choice) { return choice.time.total_s(); };
     double const best = time(*std::ranges::min_element(fitting, {}, time));
@@ -265,7 +267,13 @@ Result<std::vector<Candidate>> search_layouts(PlanContext const& context,
         std::optional<Candidate> best;
         for (int const mib : grad_buckets(context)) {
             Candidate candidate{.threads = threads, .grad_bucket_mib = mib, .buckets = {}};
-            OSORA_TRY(candidate.buckets, choose_all(context, globals, candidate));
+            auto chosen = choose_all(context, globals, candidate);
+            if (chosen.has_error()) {
+                // Larger buckets may not fit where the first ones do.
+                if (best && chosen.error().code == Errc::out_of_memory) continue;
+                return std::move(chosen).error();
+            }
+            candidate.buckets = std::move(*chosen);
             for (std::size_t i = 0; i < shares.size(); ++i) {
                 candidate.step_time_s += shares[i] * candidate.buckets[i].time.total_s();
             }

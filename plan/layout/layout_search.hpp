@@ -45,13 +45,15 @@ struct Candidate {
 [[nodiscard]] LoaderSizes smallest_loader(PlanContext const& context,
                                           std::vector<std::int64_t> const& globals);
 
-/// `accumulates`: a step has several such micro-batches.
+/// `accumulates`: a step has several such micro-batches. `grad_bucket_mib`: where the run file
+/// leaves it open; smaller ones than the usual 25 count as that.
 [[nodiscard]] RankMemory micro_batch_memory(PlanContext const& context, std::size_t bucket,
-                                            std::int64_t micro_batch_size, bool accumulates);
+                                            std::int64_t micro_batch_size, bool accumulates,
+                                            int grad_bucket_mib = 0);
 /// "bucket 64 x 8: micro-batch 64 needs 9.10 GiB a rank (8.80 GiB of it activations), ..."
 [[nodiscard]] std::string micro_batch_too_large(PlanContext const& context, std::size_t bucket,
-                                                std::int64_t micro_batch_size, bool accumulates,
-                                                std::int64_t limit_bytes);
+                                                std::int64_t micro_batch_size,
+                                                RankMemory const& memory, std::int64_t limit_bytes);
 
 /// The query of a bucket at these sizes, without a loader.
 [[nodiscard]] StepQuery step_query(PlanContext const& context, std::size_t bucket, int threads);

@@ -155,6 +155,32 @@ TEST(Planner, SaysWhereRanksAddRoundedGradients) {
     EXPECT_THAT(said(0, "bf16", 2), testing::Not(rounds)) << "each rank has its own weights";
 }
 
+// From stage 2 on up to nine buckets exist at a time: those of the chosen size have to fit.
+TEST(Planner, MemoryIsThatOfTheChosenGradientBuckets) {
+    PlanRequest r = request(2);
+    r.config.model.arch = "stdit3-xl/2";
+    r.config.data.latents = "cache";
+    r.config.bucket = {{"144p", 1, 1.0, 4}};  // other passes would change the memory, too
+    r.config.parallel.tp_size = r.config.parallel.sp_size = 1;
+    r.config.parallel.zero_stage = 2;
+    r.config.memory.recompute = std::string("none");
+    r.config.batch.global_batch_size = 8;
+    r.cluster.nodes[0].memory_bytes = std::int64_t{256} << 30;
+    r.calibration.all_reduce = {2, 0.02, 1e-9};  // calls take long: few are better
+    auto const as_written = [&](PlanDecision const& decision) {
+        PlanRequest written = r;
+        written.config.parallel.grad_bucket_mib = decision.chosen.grad_bucket_mib;
+        return plan_of(written).predicted.peak_memory_gib;
+    };
+    PlanDecision const roomy = plan_of(r);
+    EXPECT_GT(roomy.chosen.grad_bucket_mib, 25);
+    EXPECT_DOUBLE_EQ(roomy.predicted.peak_memory_gib, as_written(roomy));
+    r.config.memory.rank_memory_gib.value = roomy.predicted.peak_memory_gib - 0.01;
+    PlanDecision const tight = plan_of(r);
+    EXPECT_LT(tight.predicted.peak_memory_gib, roomy.predicted.peak_memory_gib);
+    EXPECT_DOUBLE_EQ(tight.predicted.peak_memory_gib, as_written(tight));
+}
+
 // What a node has is shared by its own ranks, however many nodes there are.
 TEST(Planner, MoreNodesTakeNothingOfANode) {
     PlanRequest r = request(1);
