@@ -51,7 +51,7 @@ struct Shards {
     }
 
     /// worker/parallel/sharding/sharded_parameters: flat gradients (stage 0, 1); buckets under way
-    /// (2, 3); the parameters outside the blocks and of three blocks (3). `bytes` of a weight and
+    /// (2, 3); the parameters outside the blocks and of three buckets (3). `bytes` of a weight and
     /// its gradient; `activations`: bytes when backward begins.
     [[nodiscard]] std::int64_t communication_bytes(std::int64_t bytes, Numbers const& trained,
                                                    std::int64_t activations) const {
@@ -70,9 +70,10 @@ struct Shards {
         std::int64_t bucket = query.grad_bucket_mib * kMiB;
         std::int64_t gathered = 0;
         if (query.zero_stage == 3) {
-            bucket = std::max(bucket, bytes * block);
+            // As many whole blocks as fill one (group_units in worker/parallel/sharding).
+            bucket = divided_up(bucket, bytes * block) * bytes * block;
             std::int64_t const outer = parameter_count(shape).parameters - shape.blocks() * whole;
-            gathered = bytes * (std::max<std::int64_t>(0, outer) + 3 * block);
+            gathered = bytes * std::max<std::int64_t>(0, outer) + 3 * bucket;
         }
         std::int64_t const all = bytes * trained.all();
         // Buckets are cut by the bytes of their weights, and gradients may travel in a wider type.

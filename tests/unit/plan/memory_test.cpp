@@ -213,6 +213,22 @@ TEST(Memory, BucketsHoldGradientsInTheTypeThatTravels) {
     }
 }
 
+// 100 MiB are full with three blocks of 42,511,392 bytes, of which stage 3 gathers three times as
+// many. Activations that are freed leave room for all gradients but one bucket's.
+TEST(Memory, BucketsOfStage3AreWholeBlocks) {
+    MemoryQuery query = tiny(1);
+    query.shape = model_shape("stdit3-xl/2").value();
+    query.bucket = {352, 640, 51};
+    query.precision = "bf16";
+    query.dp_size = 8;
+    query.zero_stage = 3;
+    RankMemory const small = rank_memory(query);
+    EXPECT_GT(small.activation_bytes, 2 * (2 * 1'207'643'972LL));
+    query.grad_bucket_mib = 100;
+    EXPECT_EQ(rank_memory(query).communication_bytes - small.communication_bytes,
+              (3 * 2 + 2) * 42'511'392LL);
+}
+
 TEST(Memory, TotalIsTheSumOfItsTerms) {
     MemoryQuery query = tiny(3);
     RankMemory const m = rank_memory(query, {.cpu_process_bytes = 1000});
