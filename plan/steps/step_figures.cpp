@@ -37,7 +37,8 @@ struct FigureRow {
     std::string_view start = "";  // start of a match, after its look-behinds; "": unknown
 };
 constexpr std::array kLossRows{
-    FigureRow{"loss", "loss", R"((?<![a-z] )(?<![\w./-])loss(?:_step)?["']?)" OSORA_IS OSORA_FIGURE,
+    FigureRow{"loss", "loss",
+              R"((?<![a-z] )(?<!_\d )(?<![\w./-])loss(?:_step)?["']?)" OSORA_IS OSORA_FIGURE,
               Form::value, "loss"},
     FigureRow{"loss", "loss",
               OSORA_NOT_TRAINED
@@ -49,6 +50,7 @@ constexpr std::array kLossRows{
               R"((?:[a-z]{1,20}_)?loss(?:_step)?)" OSORA_IS OSORA_FIGURE},
     FigureRow{"loss", "loss",
               R"((?<![\w./-])(?!(?:val|eval|valid|validation|test|aux)[_/.]))"
+              R"((?!(?:[a-z0-9_]{1,20}[/.])?(?:entropy|kl|vf)_loss))"
               R"([a-z][a-z0-9_./]{0,60}?)"
               R"(loss(?:_step)?)" OSORA_IS OSORA_FIGURE},
     FigureRow{"loss", "_step",
@@ -72,6 +74,7 @@ constexpr std::array kTimeRows{
     FigureRow{"time_s", "step_avg", R"(\bstep_avg ?[:=] ?)" OSORA_FIGURE R"( ?s\b)"},
     FigureRow{"time_s", "step_timing",
               R"(\b(?:train_)?step_timing(?: in s)? ?[:=] ?)" OSORA_FIGURE},
+    FigureRow{"time_s", "timing_s/step", R"(\btiming_s/step ?[:=] ?)" OSORA_FIGURE},
     FigureRow{"time_s", "time_ms",
               R"((?<![a-z0-9_])(?:(?:train_)?(?:step|iter(?:ation)?|batch)_)?time_ms\b)" OSORA_IS
                   OSORA_FIGURE,

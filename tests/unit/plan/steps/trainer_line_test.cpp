@@ -51,6 +51,15 @@ INSTANTIATE_TEST_SUITE_P(
             "iteration (ms): 86545.2 | learning rate: 9.150E-06 | global batch size:  1024 | lm "
             "loss: 2.504220E+00 | loss scale: 1.0 | grad norm: 0.231 |",
             "122 86.545s loss 2.5042"},
+        Printed{"Megatron-LM with predictions of later tokens",
+                " [2025-05-01 10:02:00.123456] iteration      200/    1000 | consumed samples: "
+                "51200 | elapsed time per iteration (ms): 1200.0 | global batch size:   256 | lm "
+                "loss: 6.1E+00 | mtp_1 loss: 6.9E+00 | loss scale: 1.0 | grad norm: 1.1 |",
+                "200 1.2s loss 6.1"},
+        Printed{"verl",
+                "step:2 - global_seqlen/min:52100 - actor/entropy_loss:0.54 - actor/kl_loss:0.001 "
+                "- actor/pg_loss:0.010 - timing_s/gen:41.1 - timing_s/step:72.3",
+                "2 72.3s loss 0.01"},
         Printed{"Megatron-LM's evaluation",
                 " validation loss at iteration 1000 | lm loss value: 2.504220E+00 | lm loss PPL: "
                 "1.2E+01 |",
