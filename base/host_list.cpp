@@ -15,8 +15,12 @@ namespace {
 
 using Names = std::vector<std::string>;
 
+/// The list comes from a file: '?' for what is not printable ASCII.
 Error bad(std::string_view list, std::string_view why) {
-    return {Errc::invalid_input, fmt::format("host list '{}': {}", list.substr(0, 80), why)};
+    std::string text = fmt::format("host list '{}': {}", list.substr(0, 80), why);
+    std::ranges::replace_if(
+        text, [](char each) { return each < ' ' || each > '~'; }, '?');
+    return {Errc::invalid_input, std::move(text)};
 }
 
 /// A number without sign; nullopt for everything else.

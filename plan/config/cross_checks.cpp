@@ -2,6 +2,7 @@
 #include "plan/config/cross_checks.hpp"
 
 #include "base/files/part_of_file.hpp"
+#include "base/host_list.hpp"
 #include "plan/buckets/clip_columns.hpp"
 #include "plan/config/fields.hpp"
 #include "plan/config/frame_masks.hpp"
@@ -233,6 +234,24 @@ constexpr std::array<std::string_view, 4> kFolders{"data.latents", "text.embeddi
 constexpr std::array<std::string_view, 3> kFilesOrFolders{"data.eval_manifest", "model.init",
                                                           "vae.weights"};
 
+/// "n[1-3]" is three names, as for sbatch.
+void check_excluded(ResolvedConfig& resolved) {
+    if (!readable(resolved, {"faults.exclude_nodes"})) return;
+    std::vector<std::string> names;
+    for (auto const& each : resolved.config.faults.exclude_nodes) {
+        auto const expanded = expand_host_list(each);
+        if (expanded.has_error()) {
+            return complain(resolved, "faults.exclude_nodes", expanded.error().message);
+        }
+        names.insert(names.end(), expanded->begin(), expanded->end());
+        if (names.size() > kHostsMax) {
+            return complain(resolved, "faults.exclude_nodes",
+                            fmt::format("more than {} hosts", kHostsMax));
+        }
+    }
+    resolved.config.faults.exclude_nodes = std::move(names);
+}
+
 bool is_one_of(std::string_view key, std::span<std::string_view const> keys) {
     return std::ranges::find(keys, key) != keys.end();
 }
@@ -257,6 +276,7 @@ void check_keys(ResolvedConfig& resolved) {
     check_optim(resolved);
     check_notify(resolved);
     check_metrics(resolved);
+    check_excluded(resolved);
     check_slurm(resolved);
     check_self_check(resolved);
     check_progressive(resolved);

@@ -2,6 +2,7 @@
 // messages that users paste into a shell.
 #include "plan/config/ssh_hosts.hpp"
 
+#include "base/host_list.hpp"
 #include "base/host_name.hpp"
 #include "base/text/nearest.hpp"
 #include "base/text/text.hpp"
@@ -111,9 +112,9 @@ Result<void> take_place(std::string_view word, SshHost& host, bool& has_port) {
                     quoted(word), host.port, name));
 }
 
-/// Open MPI has several names for one setting.
+/// Open MPI has several names for one setting; PBS writes np.
 std::string_view known_key(std::string_view key) {
-    if (key == "cpu" || key == "cpus" || key == "count") return "slots";
+    if (key == "cpu" || key == "cpus" || key == "count" || key == "np") return "slots";
     if (key == "username" || key == "user_name" || key == "user-name") return "user";
     if (key == "max-slots") return "max_slots";
     return key;
@@ -143,6 +144,9 @@ Result<void> take_setting(std::string_view word, SshHost& host) {
         OSORA_TRY((key == "slots" ? host.slots : host.port), parse_number(key, value, max));
         return {};
     }
+    if (key == "gpus" || key == "gpu" || key == "ngpus" || key == "ppn") {
+        return invalid(fmt::format("unknown setting {}; write slots={}", quoted(key), value));
+    }
     auto const near = nearest_name(key, kKeys);
     return invalid(fmt::format("unknown setting {}{}", quoted(key),
                                near ? fmt::format("; did you mean {}?", *near)
@@ -153,7 +157,28 @@ class Gathering {
 public:
     explicit Gathering(std::string_view unit) : unit_(unit) {}
 
+    /// "n[1-8] slots=8" is eight hosts.
     void add(int line, std::string_view entry) {
+        auto const words = words_of(entry);
+        std::string_view const place = words.empty() ? std::string_view() : words.front();
+        std::size_t const open = place.find('[');
+        if (open == place.npos || open == 0 || place[open - 1] == '@') return add_one(line, entry);
+        auto const names = expand_host_list(place);
+        if (names.has_error()) return complain(line, names.error().message);
+        if (found_.hosts.size() + names->size() > kHostsMax) {
+            return complain(line, fmt::format("more than {} hosts", kHostsMax));
+        }
+        std::string const rest(entry.substr(entry.find(place) + place.size()));
+        std::size_t const before = found_.problems.size();
+        for (auto const& each : *names) {
+            add_one(line, each + rest);
+            if (found_.problems.size() > before) return;
+        }
+    }
+    [[nodiscard]] SshHosts result() && { return std::move(found_); }
+
+private:
+    void add_one(int line, std::string_view entry) {
         auto host = parse_ssh_host(entry);
         if (host.has_error()) return complain(line, std::move(host).error().message);
         host->line = line;
@@ -169,9 +194,6 @@ public:
         seen.problem = found_.problems.size() - 1;
         if (seen.bare) say_slots(seen, host->host);
     }
-    [[nodiscard]] SshHosts result() && { return std::move(found_); }
-
-private:
     struct Seen {
         int line = 0, times = 0;
         bool bare = false;  // only the host: one line per slot, as PBS and MPI write it
@@ -240,6 +262,7 @@ Result<SshHost> parse_ssh_host(std::string_view entry) {
 
 SshHosts parse_host_file(std::string_view text) {
     Gathering gathering("line");
+    if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // of an editor
     for (int line = 1; !text.empty(); ++line) {
         std::string_view entry = text.substr(0, text.find('\n'));
         text.remove_prefix(std::min(text.size(), entry.size() + 1));

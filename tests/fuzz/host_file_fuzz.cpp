@@ -38,7 +38,7 @@ TEST(Fuzz, HostFiles) {
     std::vector<std::string> const corpus{
         "n1 slots=8 port=22 user=x\nn2 slots=8\n# comment\n\n  n3\t\n",
         "eva@[fd00::7]:2222 slots=4\nfe80::1%eth0 port=23\n10.0.0.1:22\n",
-        "a user=u\na port=1\na port=65535 slots=1024 # x\n"};
+        "a user=u\na port=1\na port=65535 slots=1024 # x\n", "n[1-3,08] slots=2\nm[1-2]-ib:22\n"};
     Mutator mutator(11);
     std::size_t hosts = 0, problems = 0;
     for (int round = 0; round < kRounds; ++round) {

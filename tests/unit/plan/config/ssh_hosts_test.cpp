@@ -5,6 +5,7 @@
 #include "plan/config/ssh_checks.hpp"
 #include "resolve.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -125,6 +126,35 @@ TEST(SshHosts, FilesOfOtherLaunchersAreReadOrSaidToBeOtherwise) {
     EXPECT_EQ(error_of("worker-1 lots=8"), "unknown setting \"lots\"; did you mean slots?");
 }
 
+TEST(SshHosts, GroupsOfHostsAreExpanded) {
+    auto const found = parse_host_file(
+        "\xEF\xBB\xBF"
+        "eva@n[08-10]:222 slots=8\r\nm[1,3]\n");
+    ASSERT_THAT(found.problems, IsEmpty());
+    std::vector<std::string> entries;
+    for (auto const& each : found.hosts) entries.push_back(to_entry(each));
+    EXPECT_THAT(entries,
+                ElementsAre("n08 slots=8 port=222 user=eva", "n09 slots=8 port=222 user=eva",
+                            "n10 slots=8 port=222 user=eva", "m1", "m3"));
+    EXPECT_THAT(problems_of_file("n[1-2]\nn2\nn[3-1]\n"),
+                ElementsAre("2: n2 is given 2 times (also in line 1); for 2 slots write \"n2 "
+                            "slots=2\" once",
+                            "3: host list 'n[3-1]': '3-1' runs backwards"));
+}
+
+TEST(SshHosts, HugeGroupsAreRefusedOnce) {
+    std::string text;
+    for (char each = 'a'; each <= 'z'; ++each) text += fmt::format("{}[1-65536]\n", each);
+    EXPECT_THAT(problems_of_file(text), testing::SizeIs(25));
+    EXPECT_EQ(problems_of_file(text).front(), "2: more than 65536 hosts");
+    EXPECT_THAT(problems_of_file("n[1-9]\nn[1-9]\n"), testing::SizeIs(1));
+}
+
+TEST(SshHosts, WordsOfOtherLaunchersForSlots) {
+    EXPECT_EQ(host_of("node-a np=8"), host_of("node-a slots=8"));  // TORQUE
+    EXPECT_EQ(error_of("node-a gpus=8"), "unknown setting \"gpus\"; write slots=8");
+}
+
 TEST(SshHosts, ALineForEachSlotIsAnsweredWithHowToWriteIt) {
     EXPECT_THAT(problems_of_file("# PBS\nnode-a\nnode-a\nnode-a\nnode-b\nnode-b\n"),
                 ElementsAre("3: node-a is given 3 times (also in line 2); for 3 slots write "
@@ -221,6 +251,10 @@ TEST_F(SshChecks, AnExcludedNameFitsOneHost) {
                 ElementsAre("--set: faults.exclude_nodes = [\"n1\"]: n1 fits n1.a and n1.b "
                             "(ssh.hosts); write the domain"));
     EXPECT_THAT(texts(load(four, {"faults.exclude_nodes=[\"n1.b\"]"}).problems), IsEmpty());
+    EXPECT_THAT(load(four, {"faults.exclude_nodes=[\"n[1-2].b\"]"}).config.faults.exclude_nodes,
+                ElementsAre("n1.b", "n2.b"));
+    EXPECT_THAT(texts(load(four, {"faults.exclude_nodes=[\"n[2-1]\"]"}).problems),
+                testing::Contains(testing::HasSubstr("'2-1' runs backwards")));
     EXPECT_THAT(texts(load(four, {"faults.exclude_nodes=[\"n2\"]"}).problems), IsEmpty())
         << "one host, on two ports";
 }
