@@ -97,22 +97,40 @@ private:
         if (!filled_.bad.empty() && filled_.bad.back().replacement.empty())
             filled_.bad.back().replacement = clip.path;
         filled_.sample.clip = index;
+        bool const known = is_known_bad(index, clip);
         auto const decoded = decoded_unless_known(index, clip, out);
         if (decoded.has_error() && decoded.error().code == Errc::cancelled) return decoded.error();
         bool const fits = decoded && is_as_listed(clip);
         if (fits) measure(index, clip);
         int const frames = source_.lengths->frames(index, clip.num_frames);
+        bool const unread = decoded.has_error() && is_unreadable(decoded.error().code);
         if (decoded && !fits) {
             // It is noted.
-        } else if (frames < clip.num_frames) {
+        } else if (frames < clip.num_frames && !unread) {
             note_listed_wrong(clip,
                               fmt::format("listed with {} frames, has {}", clip.num_frames, frames),
                               fits ? "its windows are taken from those" : "");
         } else if (decoded.has_error()) {
             note_failed(clip, decoded.error());
         }
+        if (!fits && !known) look_for_outage(decoded);
         if (index == ref_.clip && !fits) any_bucket_ = filled_.bad.back().listed_wrong;
         return fits;
+    }
+
+    /// Without a look at its file.
+    [[nodiscard]] bool is_known_bad(std::uint32_t index, Clip const& clip) const {
+        return clip.crashed || clip.gone ||
+               source_.lengths->frames(index, clip.num_frames) < window_frames();
+    }
+
+    /// What a bad clip says about the file system. One that takes too long says nothing: it may be
+    /// slow to decode.
+    void look_for_outage(Result<void> const& decoded) {
+        bool const slow = decoded.has_error() && decoded.error().code == Errc::timed_out;
+        if (slow) return;
+        bool const unread = decoded.has_error() && filled_.bad.back().unreadable;
+        (unread ? any_unread_ : any_read_) = true;
     }
 
     Result<void> decoded_unless_known(std::uint32_t index, Clip const& clip,
@@ -213,9 +231,7 @@ private:
 
     [[nodiscard]] Error none_of(std::uint64_t attempts) const {
         BadClip const& last = filled_.bad.back();
-        bool const away = std::ranges::all_of(filled_.bad, [](BadClip const& bad) {
-            return bad.unreadable && bad.code != Errc::timed_out;
-        });
+        bool const away = any_unread_ && !any_read_;
         return {away ? Errc::unreachable : Errc::corrupt,
                 fmt::format("bucket {} x {} x {}: none of {} clips could be {}; the last, {}: {}",
                             bucket_.key.num_frames, bucket_.key.height, bucket_.key.width, attempts,
@@ -228,6 +244,9 @@ private:
     plan::Bucket const& bucket_;
     FilledSample filled_;
     bool any_bucket_ = false;  // the list is wrong about its own clip
+    // Of the clips that were tried and not taken.
+    bool any_unread_ = false;  // the file system failed, or has no such file
+    bool any_read_ = false;    // the file system gave it
 };
 
 }  // namespace

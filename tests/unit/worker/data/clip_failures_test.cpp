@@ -207,65 +207,6 @@ TEST_F(LoaderTest, ClipsInARowThatCannotBeReadAreAnError) {
     EXPECT_TRUE(start(plan, encoding)->next(0));
 }
 
-/// Moves the clips into a folder that can be taken away as a whole.
-class ClipsFolder {
-public:
-    ClipsFolder(TempFolder const& folder, Manifest& manifest) : folder_(folder) {
-        std::filesystem::create_directory(folder.file("clips"));
-        for (Clip& clip : manifest.clips) {
-            auto const name = std::filesystem::path(clip.path).filename().string();
-            std::filesystem::rename(clip.path, folder.file("clips/" + name));
-            clip.path = folder.file("clips/" + name);
-        }
-    }
-    void take_away() { std::filesystem::rename(folder_.file("clips"), folder_.file("away")); }
-    void bring_back() { std::filesystem::rename(folder_.file("away"), folder_.file("clips")); }
-
-private:
-    TempFolder const& folder_;
-};
-
-/// As in a training. Without threads, none of which may look in the moment of its return.
-TEST_F(LoaderTest, AFileSystemThatIsAwayForAMomentChangesNoSample) {
-    ClipsFolder clips(folder_, manifest_);
-    auto const reference = run(options(0), 0, 3);
-    LoaderOptions patient = options(0);
-    patient.wait_for_files_s = 60;
-    int waits = 0;
-    patient.on_slow_clip = [&](std::string const& line) {
-        EXPECT_NE(line.find(" could be read; the last, "), std::string::npos) << line;
-        EXPECT_NE(line.find("tried again in "), std::string::npos) << line;
-        if (++waits == 1) clips.bring_back();
-    };
-    auto const plan = schedule();
-    auto const loader = start(plan, patient);
-    clips.take_away();
-    for (std::uint64_t step = 0; step < reference.size(); ++step) {
-        auto const batch = loader->next(step);
-        ASSERT_TRUE(batch) << batch.error().message;
-        EXPECT_TRUE(batch->bad_clips().empty());
-        EXPECT_TRUE(copy(*batch) == reference[step]);
-    }
-    EXPECT_EQ(waits, 1);
-}
-
-TEST_F(LoaderTest, AFileSystemThatStaysAwayIsAnError) {
-    ClipsFolder(folder_, manifest_).take_away();
-    auto const plan = schedule();
-    for (double const wait_s : {0.0, 0.1}) {
-        LoaderOptions patient = options(1);
-        patient.wait_for_files_s = wait_s;
-        int waits = 0;
-        patient.on_slow_clip = [&](std::string const&) { ++waits; };
-        auto const failed = start(plan, patient)->next(0);
-        ASSERT_TRUE(failed.has_error());
-        EXPECT_EQ(failed.error().code, Errc::io);
-        EXPECT_NE(failed.error().message.find("clips could be read"), std::string::npos)
-            << failed.error().message;
-        EXPECT_EQ(waits > 0, wait_s > 0);
-    }
-}
-
 /// For the file system as another user, who may not read what is not his; back when it goes.
 class AsNobody {
 public:
