@@ -90,6 +90,8 @@ constexpr std::array kRunErrors{
             "a defect of the program, of a library or a driver\n"
             "a clip on which FFmpeg crashes: the log of the rank names it, and later attempts "
             "leave it out\n"
+            "a file system that failed while a file of it was mapped, such as a shard of a cache: "
+            "the log of the rank names it\n"
             "damaged memory",
         .next = "osora logs RUN\n"
                 "osora doctor --run RUN\n"

@@ -2,6 +2,8 @@
 // and its folder are in static buffers, written before the handler is installed.
 #include "worker/data/clip_in_hand.hpp"
 
+#include "worker/data/mapped_file.hpp"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -109,10 +111,33 @@ void put_name(int fd, std::string_view name) {
     }
 }
 
-void note_crash(int signal, InHand const& clip) {
-    std::array<char, 16> number{};
+using Digits = std::array<char, 16>;
+
+std::string_view digits_of(int signal, Digits& number) {
     auto const end = std::to_chars(number.data(), number.data() + number.size(), signal).ptr;
-    std::string_view const digits(number.data(), static_cast<std::size_t>(end - number.data()));
+    return {number.data(), static_cast<std::size_t>(end - number.data())};
+}
+
+/// Of memory that is a file's (a shard of a cache, weights, a library): the kernel could not read
+/// it. No clip is to blame then. False: it is no such signal.
+bool note_lost_file(siginfo_t const& info) {
+    if (info.si_signo != SIGBUS || info.si_code != BUS_ADRERR) return false;
+    FilePath path;  // written as far as it is used
+    std::string_view const file = mapped_file_at(info.si_addr, path);
+    if (file.empty()) return false;
+    Digits number{};
+    put(STDERR_FILENO, "osora: signal ");
+    put(STDERR_FILENO, digits_of(SIGBUS, number));
+    put(STDERR_FILENO, ": a file in memory could not be read (its file system failed or is full, ");
+    put(STDERR_FILENO, "or the file was cut): ");
+    put_name(STDERR_FILENO, file);
+    put(STDERR_FILENO, "\n");
+    return true;
+}
+
+void note_crash(int signal, InHand const& clip) {
+    Digits number{};
+    std::string_view const digits = digits_of(signal, number);
     put(STDERR_FILENO, "osora: signal ");
     put(STDERR_FILENO, digits);
     put(STDERR_FILENO, " while FFmpeg had this clip in hand: ");
@@ -138,7 +163,8 @@ void on_crash(int signal, siginfo_t* info, void*) {
     InHand const clip = clip_of_thread();
     bool const by_kernel = info->si_code > 0;
     bool const own = by_kernel || info->si_pid == ::getpid();  // not a signal from outside
-    if (clip.path != nullptr && own) note_crash(signal, clip);
+    bool const lost = by_kernel && note_lost_file(*info);
+    if (clip.path != nullptr && own && !lost) note_crash(signal, clip);
     for (std::size_t i = 0; i < kCrashSignals.size(); ++i)
         if (kCrashSignals[i] == signal) ::sigaction(signal, &crash_file().before[i], nullptr);
     // A fault comes again when the handler returns, with the same stack.

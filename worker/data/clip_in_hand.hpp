@@ -27,8 +27,9 @@ private:
 };
 
 /// From now on a crash of a thread with a clip in hand says so on stderr, and appends "SIGNAL PART
-/// PATH" and a NUL to `file`, whose folder is made then; "": on stderr only. What was done about
-/// the signal before is done after it. Call it once in a process, from main.
+/// PATH" and a NUL to `file`, whose folder is made then; "": on stderr only. SIGBUS in a mapped
+/// file names that file on stderr instead, whatever the thread does. What was done about the signal
+/// before is done after it. Call it once in a process, from main.
 void note_crashes_in(std::filesystem::path const& file);
 
 }  // namespace osora::worker

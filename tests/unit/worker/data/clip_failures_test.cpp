@@ -4,6 +4,7 @@
 #include "worker/data/clip_in_hand.hpp"
 #include "worker/data/clip_timer.hpp"
 #include "worker/data/crashed_clips.hpp"
+#include "worker/data/mapped_file.hpp"
 #include "worker/data/sample_fill.hpp"
 
 #include <fcntl.h>
@@ -114,6 +115,45 @@ TEST_F(LoaderTest, TheNameOfTheClipStaysOnItsLine) {
     auto const failed = [](int status) { return status != 0; };
     EXPECT_EXIT(crash(), failed, "in hand: /clips/a\\?osora: all is well\\?\\[2J.mp4\n");
     EXPECT_TRUE(read_crashed_clips(run_dir).contains(path)) << "the note has the name as it is";
+}
+
+/// As a shard of a cache is, whose file system fails: here it has become shorter.
+TEST_F(LoaderTest, AMappedFileThatCannotBeReadIsNamedAndBlamesNoClip) {
+    auto const run_dir = folder_.path() / "run";
+    std::filesystem::create_directories(run_dir);
+    std::string const shard = folder_.file("0 of 1.safetensors");
+    write_all(shard, "latents");
+    auto const crash = [&] {
+        note_crashes_in(crash_file_of(run_dir, 0, 0));
+        int const fd = ::open(shard.c_str(), O_RDONLY | O_CLOEXEC);
+        void* const mapped = ::mmap(nullptr, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+        ClipInHand const here(manifest_.clips[1].path, ClipPart::frames);
+        std::filesystem::resize_file(shard, 0);
+        std::_Exit(*static_cast<char const volatile*>(mapped));
+    };
+    auto const failed = [](int status) { return status != 0; };
+    EXPECT_EXIT(crash(), failed,
+                "signal 7: a file in memory could not be read.*0 of 1.safetensors");
+    EXPECT_TRUE(read_crashed_clips(run_dir).empty());
+}
+
+TEST(MappedFile, IsFoundByAnAddress) {
+    TempFolder const folder;
+    auto const page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    write_all(folder.file("shard"), std::string(2 * page, 'x'));
+    std::string const file = std::filesystem::canonical(folder.file("shard"));
+    int const fd = ::open(file.c_str(), O_RDONLY | O_CLOEXEC);
+    auto* const mapped =
+        static_cast<char*>(::mmap(nullptr, 2 * page, PROT_READ, MAP_PRIVATE, fd, 0));
+    ::close(fd);
+    FilePath path{};
+    EXPECT_EQ(mapped_file_at(mapped, path), file);
+    EXPECT_EQ(mapped_file_at(mapped + 2 * page - 1, path), file);
+    EXPECT_NE(mapped_file_at(mapped + 2 * page, path), file);
+    ::munmap(mapped, 2 * page);
+    EXPECT_NE(mapped_file_at(mapped, path), file);
+    EXPECT_EQ(mapped_file_at(&path, path), "");  // a stack
+    EXPECT_EQ(mapped_file_at(nullptr, path), "");
 }
 
 /// Without a clip in hand it is no clip's fault.
