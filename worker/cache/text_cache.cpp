@@ -44,9 +44,8 @@ Result<TextBatch> TextCache::batch(std::span<std::int64_t const> hashes, std::in
     for (std::int64_t const hash : hashes) {
         OSORA_TRY(auto caption, find(hash));
         if (!caption)
-            return Error{Errc::not_found,
-                         fmt::format("text.embeddings: {}: no caption with hash {}",
-                                     folder_.string(), hash)};
+            return Error{Errc::corrupt, fmt::format("text.embeddings: {}: no caption with hash {}",
+                                                    folder_.string(), hash)};
         std::int64_t const tokens = std::min(caption->embedding.size(0), tokens_max);
         caption->embedding = caption->embedding.narrow(0, 0, tokens);
         longest = std::max(longest, tokens);

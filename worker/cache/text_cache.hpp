@@ -38,7 +38,7 @@ public:
     [[nodiscard]] Result<CachedCaption> null_caption();
 
     /// Captions in their order, each cut to `tokens_max`. L is that of the longest, at least
-    /// `tokens_min`. not_found: one is not cached.
+    /// `tokens_min`. corrupt: one is not cached, and no later try would find it.
     [[nodiscard]] Result<TextBatch> batch(std::span<std::int64_t const> hashes,
                                           std::int64_t tokens_max, std::int64_t tokens_min = 1);
 
