@@ -202,7 +202,7 @@ Result<Evaluation::Sums> Evaluation::own_sums(Trainer& trainer, Calls const& cal
     bool const meets = trainer.meets_peers();
     Sums sums;
     if (steps_ == 0) return sums;
-    SourceSteps const all{.stop = steps_, .on_slow_clip = calls.on_slow_clip};
+    SourceSteps const all{.stop = steps_, .on_slow_clip = calls.on_slow_clip, .waits = !away_};
     OSORA_TRY(source_, make_step_source(*data_, job_, all));
     for (std::uint64_t step = 0; step < steps_; ++step) {
         calls.progress();
@@ -211,6 +211,7 @@ Result<Evaluation::Sums> Evaluation::own_sums(Trainer& trainer, Calls const& cal
         auto batch = source_->next(static_cast<int>(step));
         bool const unread = batch.has_error();
         if (unread && !is_of_data(batch.error())) return Error(batch.error()).in("evaluation");
+        away_ = unread && batch.error().code != Errc::corrupt;
         OSORA_TRY(bool const leaves,
                   meets ? on_any_rank(ranks_.all, stops || unread) : Result<bool>(unread));
         // A thread that hangs would hold the end of the source up.

@@ -50,8 +50,8 @@ public:
 
     /// All ranks call it after the same step; each evaluates a share of the samples. Evaluates the
     /// live weights, like the training loss. What does not fit into memory runs in smaller passes.
-    /// What cannot be read is left out. out_of_memory: of ranks that meet in a pass; else the
-    /// outcome says so.
+    /// What cannot be read is left out: waited for once, then tried until a read succeeds.
+    /// out_of_memory: of ranks that meet in a pass; else the outcome says so.
     [[nodiscard]] Result<Outcome> run(Trainer& trainer, Calls const& calls);
 
     /// After an error of run(): as StepSource::stop().
@@ -79,6 +79,7 @@ private:
     std::uint64_t steps_ = 0;
     std::uint64_t counted_ = 0;           // the first of them; others only keep peers company
     std::unique_ptr<StepSource> source_;  // while it runs, and after an error
+    bool away_ = false;                   // the last try to read clips failed
     std::set<std::string> reported_;      // bad clips and what is wrong with them, kinds of `why`
 };
 

@@ -117,7 +117,7 @@ public:
           dp_size_(steps.dp_size),
           seed_(static_cast<std::uint64_t>(job.config.train.seed)),
           sample_(job.config.data.sample_latents),
-          wait_s_(loader_options(job).wait_for_files_s),
+          wait_s_(steps.waits ? loader_options(job).wait_for_files_s : 0),
           on_slow_(steps.on_slow_clip),
           prefetcher_(
               [this](std::uint64_t step) { return make(step); },
@@ -150,7 +150,7 @@ private:
             auto batch = at_step_boundary(fmt::format("latents of step {}", step),
                                           [&] { return read(step); });
             if (batch.has_value() || !is_of_files(batch.error())) return batch;
-            auto const pause_s = budget.pause_s(tries);
+            auto const pause_s = wait_s_ > 0 ? budget.pause_s(tries) : std::nullopt;
             if (!pause_s) return batch;
             if (on_slow_)
                 on_slow_(
@@ -225,6 +225,7 @@ Result<std::unique_ptr<StepSource>> make_step_source(TrainData const& data,
     options.start_step = steps.start;
     options.stop_step = steps.stop;
     options.on_slow_clip = steps.on_slow_clip;
+    if (!steps.waits) options.wait_for_files_s = 0;
     OSORA_TRY(auto loader, Loader::start(*data.schedule, data.manifest, options));
     return std::make_unique<ClipSource>(data, std::move(loader));
 }

@@ -43,6 +43,7 @@ struct SourceSteps {
     std::uint64_t start = 0, stop = 0;  // [start, stop)
     /// See LoaderOptions; for a cache it is called from another thread when a shard cannot be read.
     std::function<void(std::string const&)> on_slow_clip = {};
+    bool waits = true;  // false: files that are away are an error at once
 };
 
 /// As configured in the job. `data` and `job` must outlive it.

@@ -147,5 +147,39 @@ TEST_F(LeftOut, ClipsThatCannotBeReadAreNamedOnce) {
     EXPECT_TRUE(second->why.empty()) << second->why;
 }
 
+/// The wait of each evaluation would be lost for the training.
+TEST_F(LeftOut, AFileSystemThatStaysAwayIsWaitedForOnce) {
+    if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
+    std::string const clip = folder_.file("0.mp4"), away = folder_.file("away.mp4");
+    ASSERT_TRUE(make_clip(clip, "64x64", 0.4, {"-c:v", "libx264"}));
+    write_all(folder_.file("held.csv"),
+              "path,text,num_frames,height,width,fps\n0.mp4,,10,64,64,25\n");
+    auto one = job(1, 1);
+    one.plan.chosen.zero_stage = 0;
+    one.config.faults.collective_timeout = 0.2;  // half of it is waited
+    Trainer trainer(one, std::make_unique<MeanOfPass>(100), {});
+    auto const opened = Evaluation::open(one, TrainRanks(), 0, {}, [] {});
+    ASSERT_TRUE(opened.has_value()) << opened.error().message;
+    int waits = 0;
+    Evaluation::Calls calls;
+    calls.on_slow_clip = [&](std::string const&) { ++waits; };
+    auto const waits_of = [&](bool is_away) {
+        waits = 0;
+        std::filesystem::rename(is_away ? clip : away, is_away ? away : clip);
+        auto const outcome = (*opened)->run(trainer, calls);
+        EXPECT_TRUE(outcome.has_value()) << outcome.error().message;
+        EXPECT_EQ(outcome->samples, is_away ? 0 : 1);
+        return waits;
+    };
+    EXPECT_GT(waits_of(true), 0);
+    waits = 0;
+    auto const again = (*opened)->run(trainer, calls);
+    ASSERT_TRUE(again.has_value()) << again.error().message;
+    EXPECT_EQ(again->left_out, 1);
+    EXPECT_EQ(waits, 0);
+    EXPECT_EQ(waits_of(false), 0);
+    EXPECT_GT(waits_of(true), 0);  // it may be another outage
+}
+
 }  // namespace
 }  // namespace osora::worker
