@@ -128,8 +128,12 @@ Result<std::int64_t> file_bytes(std::filesystem::path const& path) {
 Result<void> check_all_written(EncodePlan const& plan) {
     std::size_t missing = 0;
     for (std::size_t i = 0; i < plan.latents.size(); ++i) {
-        std::error_code ignored;
-        missing += std::filesystem::exists(plan.latent_path(i), ignored) ? 0 : 1;
+        std::error_code error;
+        auto const path = plan.latent_path(i);
+        missing += std::filesystem::exists(path, error) ? 0 : 1;
+        if (error)
+            return Error{Errc::io,
+                         fmt::format("encode.out: {}: {}", path.string(), error.message())};
     }
     if (missing == 0) return {};
     return Error{Errc::io,

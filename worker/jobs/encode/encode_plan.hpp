@@ -57,7 +57,7 @@ struct Encoders {
                                                   std::function<void()> const& sign);
 
 /// The index of the shards, which must all be complete: errors name the incomplete one. io: shards
-/// are not written, as clips of them could not be read.
+/// are not written, as clips of them could not be read, or their folder cannot be read.
 [[nodiscard]] Result<protocol::CacheIndex> index_of(plan::WorkerJob const& job,
                                                     EncodePlan const& plan);
 
