@@ -3,7 +3,7 @@
 
 #include "worker/data/clip_pixels.hpp"
 #include "worker/data/pipeline.hpp"
-#include "worker/data/retry_budget.hpp"
+#include "worker/data/retry_files.hpp"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -273,26 +273,35 @@ private:
     /// hangs.
     Result<FilledSample> wait_for_files(BatchWork const& work, std::size_t sample,
                                         RetryBudget& budget) {
-        using Clock = std::chrono::steady_clock;
+        Result<FilledSample> filled = work.filled[sample]->error();
+        if (options_.wait_for_files_s <= 0)
+            return Error{Errc::io, "loader: " + filled.error().message};
         ClipDecoder decoder(limits_);
         SampleSource source = source_of();
         source.timer = &timers_.back();
         source.after_call = [this] { name_slow_clips(); };
-        Result<FilledSample> filled = work.filled[sample]->error();
-        for (int tries = 0; options_.wait_for_files_s > 0; ++tries) {
-            auto const start = Clock::now();
+        auto const attempt = [&] {
             filled =
                 fill_sample(source, work.refs[sample], decoder, pipeline_->place_of(work, sample));
-            if (!is_away(filled)) return filled;
-            auto const pause_s = budget.pause_s(tries);
-            if (!pause_s) break;
-            if (options_.on_slow_clip) {
-                options_.on_slow_clip(
-                    fmt::format("{}; tried again in {:.1f} s", filled.error().message, *pause_s));
-            }
-            if (!pipeline_->pause(*pause_s)) return Error{Errc::cancelled, "loader: cancelled"};
-            std::chrono::duration<double> const took = Clock::now() - start;
-            budget.spend(std::max(*pause_s, took.count()));
+            return !is_away(filled);
+        };
+        // The failure may be an old one: the first try comes at once.
+        double const start_s = steady_now_s();
+        if (attempt()) return filled;
+        budget.spend(steady_now_s() - start_s);
+        auto const say = [&](double pause_s) {
+            if (!options_.on_slow_clip) return;
+            options_.on_slow_clip(
+                fmt::format("{}; tried again in {:.1f} s", filled.error().message, pause_s));
+        };
+        auto const pause = [this](double seconds) { return pipeline_->pause(seconds); };
+        switch (retry_files(budget, {.attempt = attempt, .say = say, .pause = pause})) {
+            case Retried::ended:
+                return filled;
+            case Retried::stopped:
+                return Error{Errc::cancelled, "loader: cancelled"};
+            case Retried::out_of_time:
+                break;
         }
         return Error{Errc::io, "loader: " + filled.error().message};
     }

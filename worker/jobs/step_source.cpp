@@ -4,7 +4,7 @@
 #include "worker/cache/latent_cache.hpp"
 #include "worker/cache/text_cache.hpp"
 #include "worker/data/prefetcher.hpp"
-#include "worker/data/retry_budget.hpp"
+#include "worker/data/retry_files.hpp"
 #include "worker/train/sample_rng.hpp"
 #include "worker/train/step_boundary.hpp"
 #include "worker/train/torch_failure.hpp"
@@ -12,10 +12,10 @@
 #include <ATen/ops/stack.h>
 #include <fmt/format.h>
 
-#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <functional>
-#include <thread>
+#include <mutex>
 
 namespace osora::worker {
 namespace {
@@ -127,7 +127,7 @@ public:
 
     LatentSource(LatentSource const&) = delete;
     LatentSource& operator=(LatentSource const&) = delete;
-    ~LatentSource() override { stopping_ = true; }
+    ~LatentSource() override { end_pauses(); }
 
     Result<StepBatch> next(int step) override {
         auto const begin = std::chrono::steady_clock::now();
@@ -137,38 +137,51 @@ public:
         return batch;
     }
     [[nodiscard]] bool stop(double limit_s) override {
-        stopping_ = true;
+        end_pauses();
         return prefetcher_.stop(limit_s);
     }
 
 private:
     /// A file system that is away for a moment must not end the run.
     Result<StepBatch> make(std::uint64_t step) {
+        auto const read_step = [&] {
+            return at_step_boundary(fmt::format("latents of step {}", step),
+                                    [&] { return read(step); });
+        };
+        auto const is_away = [](Result<StepBatch> const& batch) {
+            return batch.has_error() && is_of_files(batch.error());
+        };
+        double const start_s = steady_now_s();
+        Result<StepBatch> batch = read_step();
+        if (wait_s_ <= 0 || !is_away(batch)) return batch;
         RetryBudget budget(wait_s_);
-        for (int tries = 0;; ++tries) {
-            auto const begin = std::chrono::steady_clock::now();
-            auto batch = at_step_boundary(fmt::format("latents of step {}", step),
-                                          [&] { return read(step); });
-            if (batch.has_value() || !is_of_files(batch.error())) return batch;
-            auto const pause_s = wait_s_ > 0 ? budget.pause_s(tries) : std::nullopt;
-            if (!pause_s) return batch;
-            if (on_slow_)
-                on_slow_(
-                    fmt::format("{}; tried again in {:.1f} s", batch.error().message, *pause_s));
-            if (!pause(*pause_s)) return batch;
-            std::chrono::duration<double> const took = std::chrono::steady_clock::now() - begin;
-            budget.spend(took.count());
-        }
+        budget.spend(steady_now_s() - start_s);
+        auto const attempt = [&] {
+            batch = read_step();
+            return !is_away(batch);
+        };
+        auto const say = [&](double pause_s) {
+            if (!on_slow_) return;
+            on_slow_(fmt::format("{}; tried again in {:.1f} s", batch.error().message, pause_s));
+        };
+        auto const pause = [this](double seconds) { return this->pause(seconds); };
+        // However it ends, the last try says what came of it.
+        static_cast<void>(retry_files(budget, {.attempt = attempt, .say = say, .pause = pause}));
+        return batch;
     }
 
     /// False: the source is to stop.
-    [[nodiscard]] bool pause(double seconds) const {
-        constexpr std::chrono::milliseconds kLook(50);
-        auto const until =
-            std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-        while (!stopping_ && std::chrono::steady_clock::now() < until)
-            std::this_thread::sleep_for(kLook);
-        return !stopping_;
+    [[nodiscard]] bool pause(double seconds) {
+        std::unique_lock lock(stopping_mutex_);
+        return !stop_.wait_for(lock, std::chrono::duration<double>(seconds),
+                               [this] { return stopping_; });
+    }
+    void end_pauses() {
+        {
+            std::lock_guard const lock(stopping_mutex_);
+            stopping_ = true;
+        }
+        stop_.notify_all();
     }
 
     Result<StepBatch> read(std::uint64_t step) {
@@ -209,7 +222,9 @@ private:
     bool sample_;
     double wait_s_;
     std::function<void(std::string const&)> on_slow_;  // from the prefetcher's thread
-    std::atomic<bool> stopping_ = false;
+    std::mutex stopping_mutex_;
+    std::condition_variable stop_;
+    bool stopping_ = false;
     Prefetcher<StepBatch> prefetcher_;  // last: its thread uses the others
 };
 

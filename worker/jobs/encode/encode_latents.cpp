@@ -4,7 +4,7 @@
 #include "base/text/csv.hpp"
 #include "base/text/text.hpp"
 #include "plan/buckets/one_pass.hpp"
-#include "worker/data/retry_budget.hpp"
+#include "worker/data/retry_files.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/train/step_boundary.hpp"
 #include "worker/train/video_tensor.hpp"
@@ -222,21 +222,23 @@ Result<void> try_again(std::size_t shard, Encoding const& with, Collected& colle
 
 /// A file system that is away for a moment must not cost the clips of that moment.
 Result<void> read_again(std::size_t shard, Encoding& with, Collected& collected) {
-    for (int tries = 0; !collected.unread().empty(); ++tries) {
-        auto const pause_s = with.retries.pause_s(tries);
-        if (!pause_s) break;
+    if (collected.unread().empty()) return {};
+    Result<void> tried;
+    auto const attempt = [&] {
+        tried = try_again(shard, with, collected);
+        return tried.has_error() || collected.unread().empty();
+    };
+    auto const say = [&](double pause_s) {
         with.steps.notice(
             "clip_retry",
             fmt::format("{} of shard {} could not be read; the first: {}; tried again in {:.1f} s",
                         counted(static_cast<std::int64_t>(collected.unread().size()), "clip"),
-                        shard, bad_clip_text(collected.unread().front()), *pause_s));
-        auto const start = Clock::now();
-        if (!with.steps.wait(*pause_s)) break;
-        OSORA_TRY_VOID(try_again(shard, with, collected));
-        std::chrono::duration<double> const took = Clock::now() - start;
-        with.retries.spend(std::max(*pause_s, took.count()));
-    }
-    return {};
+                        shard, bad_clip_text(collected.unread().front()), pause_s));
+    };
+    auto const pause = [&](double seconds) { return with.steps.wait(seconds); };
+    // Clips that are unread then are the caller's.
+    static_cast<void>(retry_files(with.retries, {.attempt = attempt, .say = say, .pause = pause}));
+    return tried;
 }
 
 /// A folder that is missing or empty may be one of a file system that is not mounted.

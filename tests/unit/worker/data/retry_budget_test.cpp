@@ -1,6 +1,8 @@
 // How long clips that cannot be read are waited for.
 #include "worker/data/retry_budget.hpp"
 
+#include "worker/data/retry_files.hpp"
+
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -42,6 +44,61 @@ TEST(RetryBudget, AShortOutageLeavesTimeForTheNext) {
     budget.spend(59);
     EXPECT_DOUBLE_EQ(*budget.pause_s(0), 0.1);
     EXPECT_DOUBLE_EQ(*budget.pause_s(9), 1);
+}
+
+/// Files that are away, and a clock that nobody waits for.
+struct FilesAway {
+    int failing = 1000;  // attempts
+    int stop_at = 1000;  // pause, from 0
+    double try_s = 0;
+    double now_s = 0;
+    int attempts = 0;
+    std::vector<double> said;
+
+    Retried retry(RetryBudget& budget) {
+        auto const attempt = [this] {
+            now_s += try_s;
+            return ++attempts > failing;
+        };
+        auto const pause = [this](double seconds) {
+            now_s += seconds;
+            return static_cast<int>(said.size()) <= stop_at;
+        };
+        return retry_files(budget, {.attempt = attempt,
+                                    .say = [this](double pause_s) { said.push_back(pause_s); },
+                                    .pause = pause,
+                                    .now_s = [this] { return now_s; }});
+    }
+};
+
+TEST(RetryFiles, EndsWithTheFirstAttemptThatSucceeds) {
+    RetryBudget budget(60);
+    FilesAway files{.failing = 2, .said = {}};
+    EXPECT_EQ(files.retry(budget), Retried::ended);
+    EXPECT_EQ(files.said, (std::vector<double>{0.1, 0.2, 0.4}));
+    EXPECT_EQ(files.attempts, 3);
+    EXPECT_NEAR(*budget.pause_s(20), 10, 1e-9);
+    budget.spend(60 - 0.7 - 1);  // what is left but one second
+    EXPECT_NEAR(*budget.pause_s(20), 1, 1e-9);
+}
+
+TEST(RetryFiles, SlowAttemptsSpendTheTimeAsPausesDo) {
+    RetryBudget budget(60);
+    FilesAway slow{.try_s = 30, .said = {}};
+    EXPECT_EQ(slow.retry(budget), Retried::out_of_time);
+    EXPECT_EQ(slow.attempts, 2);  // 30.1 s and 30.2 s
+    FilesAway later{.said = {}};
+    EXPECT_EQ(later.retry(budget), Retried::out_of_time);
+    EXPECT_EQ(later.said, std::vector<double>{0.0});
+    EXPECT_EQ(later.attempts, 1);
+}
+
+TEST(RetryFiles, AStopEndsItWithoutAnotherAttempt) {
+    RetryBudget budget(60);
+    FilesAway files{.stop_at = 2, .said = {}};
+    EXPECT_EQ(files.retry(budget), Retried::stopped);
+    EXPECT_EQ(files.said.size(), 3u);
+    EXPECT_EQ(files.attempts, 2);
 }
 
 }  // namespace
