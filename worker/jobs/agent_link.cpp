@@ -4,12 +4,15 @@
 #include "worker/jobs/rank_environment.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <span>
 
@@ -48,6 +51,20 @@ void AgentLink::send(protocol::FromWorker const& message) {
 std::optional<protocol::StopWorker> AgentLink::stop_order() {
     if (fd_ >= 0 && !stop_) read_available();
     return stop_;
+}
+
+bool AgentLink::pause(double seconds) {
+    using Clock = std::chrono::steady_clock;
+    constexpr double kWaitMax_ms = 3'600'000;
+    auto const start = Clock::now();
+    for (;;) {
+        if (stop_order()) return false;
+        std::chrono::duration<double> const passed = Clock::now() - start;
+        if (passed.count() >= seconds) return true;
+        double const left_ms = std::ceil(1e3 * (seconds - passed.count()));
+        pollfd link{.fd = fd_, .events = POLLIN, .revents = 0};  // none: just the time
+        static_cast<void>(::poll(&link, 1, static_cast<int>(std::min(left_ms, kWaitMax_ms))));
+    }
 }
 
 void AgentLink::read_available() {

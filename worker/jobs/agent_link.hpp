@@ -29,6 +29,8 @@ public:
     /// The stop order, if one has arrived. Never blocks. A closed link counts as an order to stop
     /// without a checkpoint.
     [[nodiscard]] std::optional<protocol::StopWorker> stop_order();
+    /// Waits for so long, or until a stop order arrives: false.
+    [[nodiscard]] bool pause(double seconds);
 
 private:
     void read_available();

@@ -4,7 +4,6 @@
 #include "worker/jobs/loading_signs.hpp"
 
 #include <algorithm>
-#include <thread>
 
 namespace osora::worker {
 namespace {
@@ -55,14 +54,6 @@ void EncodeSteps::sign() {
     signed_ = now;
     auto const phase = first_ ? protocol::Phase::first_step : protocol::Phase::step;
     agent_.send(protocol::PhaseChanged{.phase = phase, .limit_s = 0});
-}
-
-bool EncodeSteps::wait(double seconds) const {
-    constexpr std::chrono::milliseconds kLook(100);
-    auto const until = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-    while (!stopped() && std::chrono::steady_clock::now() < until)
-        std::this_thread::sleep_for(kLook);
-    return !stopped();
 }
 
 Result<OpenWork> open_work(EncodePlan const& plan, int rank, int world_size) {

@@ -30,7 +30,7 @@ public:
     /// Whether the agent asked to stop: the current batch is the last.
     [[nodiscard]] bool stopped() const { return agent_.stop_order().has_value(); }
     /// False: the agent asked to stop, and the wait ended then.
-    [[nodiscard]] bool wait(double seconds) const;
+    [[nodiscard]] bool wait(double seconds) const { return agent_.pause(seconds); }
     [[nodiscard]] int next_step() const { return next_; }
     [[nodiscard]] Device const& device() const { return device_; }
     [[nodiscard]] AgentLink& agent() { return agent_; }

@@ -2,6 +2,7 @@
 
 #include "protocol/exit_codes.hpp"
 #include "protocol/messages/message.hpp"
+#include "tests/kit/patience.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -9,6 +10,7 @@
 
 #include <array>
 #include <span>
+#include <thread>
 #include <variant>
 
 namespace osora::worker {
@@ -51,6 +53,22 @@ TEST_F(Link, AStopOrderStays) {
     write_to_worker(frame.substr(5));
     ASSERT_TRUE(link.stop_order().has_value());
     EXPECT_EQ(link.stop_order()->reason, "Ctrl-C");
+}
+
+TEST_F(Link, AStopOrderEndsAPause) {
+    AgentLink link(fds_[0]);
+    EXPECT_TRUE(link.pause(0));
+    EXPECT_TRUE(link.pause(0.001));
+    protocol::ToWorker const order = protocol::StopWorker{false, "cancelled"};
+    std::string const frame = *protocol::encode_frame(protocol::encode_message(order));
+    std::thread agent([&] {
+        write_to_worker(frame.substr(0, 5));
+        write_to_worker(frame.substr(5));
+    });
+    EXPECT_FALSE(link.pause(tests::kPatience_s));
+    agent.join();
+    EXPECT_FALSE(link.pause(tests::kPatience_s));
+    EXPECT_TRUE(AgentLink(-1).pause(0.001));
 }
 
 TEST_F(Link, AnAgentThatIsGoneIsAnOrderToStop) {
