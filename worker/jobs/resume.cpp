@@ -1,6 +1,7 @@
 #include "worker/jobs/resume.hpp"
 
 #include "plan/model/trained_model.hpp"
+#include "worker/data/retry_files.hpp"
 #include "worker/jobs/loading_signs.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/model/weights/same_weights.hpp"
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
+#include <functional>
 
 namespace osora::worker {
 namespace {
@@ -25,30 +27,123 @@ struct Choice {
 
 /// checkpoint.resume = "auto" looks in the run directory, "none" nowhere, else it is a folder (of
 /// one checkpoint, or of several).
-std::vector<fs::path> candidates(plan::WorkerJob const& job) {
+Result<std::vector<fs::path>> candidates(plan::WorkerJob const& job) {
     std::string const& resume = job.config.checkpoint.resume;
-    auto own = list_checkpoints(fs::path(job.run_dir) / "checkpoints");
+    OSORA_TRY(auto own, read_checkpoints(fs::path(job.run_dir) / "checkpoints"));
     if (!own.empty() || resume == "auto" || resume == "none") return own;
     fs::path const given = resolve(job, resume);
     auto several = list_checkpoints(given);
     return several.empty() ? std::vector{given} : several;
 }
 
+/// What the file system does not give now, and may give later; nothing for what is damaged.
+std::optional<Error> lost_for_now(std::optional<Error> const& why) {
+    return why && why->code == Errc::io ? why : std::nullopt;
+}
+
+/// Tries again while `lost` names what the file system does not give now; peers wait meanwhile.
+/// Errors: cancelled, as an order to stop is no failure of the run.
+Result<void> wait_for_files(ResumeContext const& context,
+                            std::function<std::optional<Error>()> const& lost) {
+    auto why = lost();
+    if (!why) return {};
+    RetryBudget budget(loader_options(context.job).wait_for_files_s);
+    auto const attempt = [&] {
+        why = lost();
+        return !why;
+    };
+    auto const say = [&](double pause_s) {
+        context.agent.send(protocol::WorkerNotice{
+            .kind = "checkpoint_unreadable",
+            .severity = "warning",
+            .step = 0,
+            .detail = fmt::format("{}; tried again in {:.1f} s", why->message, pause_s)});
+    };
+    auto const pause = [&](double seconds) { return context.agent.pause(seconds); };
+    auto const retried = retry_files(budget, {.attempt = attempt, .say = say, .pause = pause});
+    if (retried != Retried::stopped) return {};
+    return Error{Errc::cancelled, "ordered to stop: " + why->message};
+}
+
+/// What there is to continue from. `why`: the folder cannot be read, or its newest checkpoint.
+struct Found {
+    std::vector<fs::path> paths;
+    std::optional<LoadedCheckpoint> newest;
+    std::optional<Error> why;
+};
+
+Found look_for(plan::WorkerJob const& job) {
+    Found found;
+    auto paths = candidates(job);
+    if (paths.has_error()) {
+        found.why = std::move(paths).error();
+        return found;
+    }
+    found.paths = std::move(*paths);
+    if (found.paths.empty()) return found;
+    auto newest = load_checkpoint(found.paths.front());
+    if (newest.has_error()) {
+        found.why = std::move(newest).error();
+    } else {
+        found.newest = std::move(*newest);
+    }
+    return found;
+}
+
+/// A folder that cannot be read must not look like one without checkpoints: the run would start
+/// over. A file system that is away may come back.
+Result<Found> look_in_time(ResumeContext const& context) {
+    Found found;
+    auto const lost = [&] {
+        found = look_for(context.job);
+        return lost_for_now(found.why);
+    };
+    OSORA_TRY_VOID(wait_for_files(context, lost));
+    return found;
+}
+
 Result<Choice> newest_readable(ResumeContext const& context) {
-    auto const paths = candidates(context.job);
-    for (fs::path const& path : paths) {
-        auto loaded = load_checkpoint(path);
-        if (loaded.has_value()) return Choice{path, std::move(*loaded)};
-        context.agent.send(protocol::WorkerNotice{.kind = "checkpoint_unreadable",
-                                                  .severity = "error",
-                                                  .step = 0,
-                                                  .detail = loaded.error().message});
+    OSORA_TRY(auto found, look_in_time(context));
+    auto const& paths = found.paths;
+    if (found.newest) return Choice{paths.front(), std::move(found.newest)};
+    if (paths.empty() && found.why) return *found.why;
+    if (paths.empty()) return Choice{};
+    auto const say = [&](std::string const& why) {
+        context.agent.send(protocol::WorkerNotice{
+            .kind = "checkpoint_unreadable", .severity = "error", .step = 0, .detail = why});
+    };
+    say(found.why->message);
+    for (std::size_t i = 1; i < paths.size(); ++i) {
+        auto loaded = load_checkpoint(paths[i]);
+        if (loaded.has_value()) return Choice{paths[i], std::move(*loaded)};
+        say(loaded.error().message);
     }
-    if (!paths.empty()) {
-        return Error{Errc::corrupt, fmt::format("none of {} checkpoints in {} reads back",
-                                                paths.size(), paths[0].parent_path().string())};
-    }
-    return Choice{};
+    return Error{Errc::corrupt, fmt::format("none of {} checkpoints in {} reads back", paths.size(),
+                                            paths[0].parent_path().string())};
+}
+
+/// What the store says: the path, or the error after one of these.
+constexpr char kFailed = '!', kStopped = '?';
+
+std::string said_of(Result<Choice> const& choice) {
+    if (choice.has_value()) return choice->path.string();
+    char const mark = choice.error().code == Errc::cancelled ? kStopped : kFailed;
+    return mark + choice.error().message;
+}
+
+/// Of another rank than 0, whose file system may be away alone.
+Result<Choice> chosen_by_first(ResumeContext const& context, std::string const& said) {
+    if (said.empty()) return Choice{};
+    if (said.front() == kFailed) return Error{Errc::corrupt, said.substr(1)};
+    if (said.front() == kStopped) return Error{Errc::cancelled, said.substr(1)};
+    Result<LoadedCheckpoint> loaded = LoadedCheckpoint();
+    auto const lost = [&] {
+        loaded = load_checkpoint(said);
+        return loaded.has_error() ? lost_for_now(loaded.error()) : std::nullopt;
+    };
+    OSORA_TRY_VOID(wait_for_files(context, lost));
+    if (loaded.has_error()) return loaded.error();
+    return Choice{said, std::move(*loaded)};
 }
 
 /// Rank 0 chooses; the others hear of it through the store.
@@ -58,8 +153,7 @@ Result<Choice> agree(ResumeContext const& context) {
     try {
         if (context.self.rank == 0) {
             auto choice = newest_readable(context);
-            std::string const said =
-                choice.has_error() ? "!" + choice.error().message : choice->path.string();
+            std::string const said = said_of(choice);
             if (!alone) {
                 context.group->store().set(key,
                                            std::vector<std::uint8_t>(said.begin(), said.end()));
@@ -67,11 +161,7 @@ Result<Choice> agree(ResumeContext const& context) {
             return choice;
         }
         auto const heard = context.group->store().get(key);
-        std::string const path(heard.begin(), heard.end());
-        if (path.empty()) return Choice{};
-        if (path.front() == '!') return Error{Errc::corrupt, path.substr(1)};
-        OSORA_TRY(auto loaded, load_checkpoint(path));
-        return Choice{path, std::move(loaded)};
+        return chosen_by_first(context, std::string(heard.begin(), heard.end()));
     } catch (std::exception const& error) {
         return Error{Errc::unreachable, fmt::format("store: {}", error.what())};
     }

@@ -25,7 +25,8 @@ struct ResumeContext {
 
 /// Restores `trainer` and returns the first step to do (0 without a checkpoint). invalid_input if
 /// the checkpoint belongs to other data, buckets or another model: continuing would silently repeat
-/// or skip samples.
+/// or skip samples. io: the folder of checkpoints is there and cannot be read. cancelled: ordered
+/// to stop while it was waited for.
 [[nodiscard]] Result<int> restore_latest(ResumeContext const& context, Trainer& trainer);
 
 }  // namespace osora::worker

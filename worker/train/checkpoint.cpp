@@ -50,13 +50,27 @@ int step_of(fs::path const& path) {
     return error == std::errc() && end == name.data() + name.size() ? step : -1;
 }
 
-/// As many as can be read: a file system that loses the folder meanwhile ends no training.
-std::vector<fs::path> entries_of(fs::path const& folder) {
+/// As many as can be read.
+std::vector<fs::path> entries_of(fs::path const& folder, std::error_code& error) {
     std::vector<fs::path> found;
-    std::error_code error;
     for (fs::directory_iterator each(folder, error), end; !error && each != end;
          each.increment(error))
         found.push_back(each->path());
+    return found;
+}
+
+/// A file system that loses the folder meanwhile ends no training.
+std::vector<fs::path> entries_of(fs::path const& folder) {
+    std::error_code ignored;
+    return entries_of(folder, ignored);
+}
+
+/// Newest first.
+std::vector<fs::path> checkpoints_among(std::vector<fs::path> const& entries) {
+    std::vector<fs::path> found;
+    for (fs::path const& entry : entries)
+        if (step_of(entry) >= 0) found.push_back(entry);
+    std::ranges::sort(found, std::greater<>(), step_of);
     return found;
 }
 
@@ -202,11 +216,15 @@ Result<SavedCheckpoint> save_checkpoint(fs::path const& folder, CheckpointState 
 }
 
 std::vector<fs::path> list_checkpoints(fs::path const& folder) {
-    std::vector<fs::path> found;
-    for (fs::path const& entry : entries_of(folder))
-        if (step_of(entry) >= 0) found.push_back(entry);
-    std::ranges::sort(found, std::greater<>(), step_of);
-    return found;
+    return checkpoints_among(entries_of(folder));
+}
+
+Result<std::vector<fs::path>> read_checkpoints(fs::path const& folder) {
+    std::error_code error;
+    auto const entries = entries_of(folder, error);
+    if (error && error != std::errc::no_such_file_or_directory)
+        return file_error(error.value(), "read", folder);
+    return checkpoints_among(entries);
 }
 
 Result<CheckpointState> load_checkpoint_state(fs::path const& path) {

@@ -115,6 +115,9 @@ struct SavedCheckpoint {
 /// Complete checkpoints in `folder`, newest first; empty when there is no such folder.
 [[nodiscard]] std::vector<std::filesystem::path> list_checkpoints(
     std::filesystem::path const& folder);
+/// The same; io: the folder is there and cannot be read.
+[[nodiscard]] Result<std::vector<std::filesystem::path>> read_checkpoints(
+    std::filesystem::path const& folder);
 
 struct LoadedCheckpoint {
     CheckpointState state;
@@ -131,7 +134,8 @@ struct CheckpointWeights {
 [[nodiscard]] Result<CheckpointWeights> load_checkpoint_weights(std::filesystem::path const& path,
                                                                 bool averaged);
 
-/// corrupt or not_found names the file that cannot be read.
+/// corrupt, not_found or io names the file that cannot be read; io: the file system failed, and a
+/// later try may read it.
 [[nodiscard]] Result<LoadedCheckpoint> load_checkpoint(std::filesystem::path const& path);
 
 }  // namespace osora::worker
