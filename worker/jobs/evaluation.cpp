@@ -16,6 +16,7 @@
 #include <exception>
 #include <filesystem>
 #include <string>
+#include <system_error>
 #include <utility>
 
 namespace osora::worker {
@@ -40,7 +41,8 @@ plan::WorkerJob job_of_held_out(plan::WorkerJob job, std::int64_t held_bytes) {
     double const held_gib = static_cast<double>(held_bytes * per_node) / static_cast<double>(kGiB);
     job.config.data.host_memory_gib = std::max(0.0, job.config.data.host_memory_gib - held_gib);
     std::string const list = job.config.data.eval_manifest;
-    bool const cache = std::filesystem::is_directory(resolve(job, list));
+    std::error_code failed;  // reading it says why
+    bool const cache = std::filesystem::is_directory(resolve(job, list), failed);
     job.config.data.manifest = cache ? "" : list;
     job.config.data.latents = cache ? list : "";
     if (cache) use_captions_of(list, job);

@@ -147,6 +147,17 @@ TEST_F(LeftOut, ClipsThatCannotBeReadAreNamedOnce) {
     EXPECT_TRUE(second->why.empty()) << second->why;
 }
 
+/// An exception would end the rank as a defect of LibTorch does.
+TEST_F(LeftOut, AListThatCannotBeReadIsNamed) {
+    std::filesystem::create_symlink("held.csv", folder_.file("held.csv"));  // nobody can follow it
+    auto const opened = Evaluation::open(job(1, 1), TrainRanks(), 0, {}, [] {});
+    ASSERT_TRUE(opened.has_error());
+    EXPECT_EQ(opened.error().code, Errc::io);
+    std::string const& said = opened.error().message;
+    EXPECT_EQ(said.find("data.eval_manifest: "), 0u) << said;
+    EXPECT_NE(said.find(folder_.file("held.csv")), std::string::npos) << said;
+}
+
 /// The wait of each evaluation would be lost for the training.
 TEST_F(LeftOut, AFileSystemThatStaysAwayIsWaitedForOnce) {
     if (!have_ffmpeg()) GTEST_SKIP() << "no ffmpeg program";
