@@ -101,12 +101,18 @@ public:
         if (!read_) load();
         return clips_;
     }
+    /// io: the file is there and cannot be read: it must be taken neither for an empty one nor
+    /// written over.
+    [[nodiscard]] Result<void> readable() const {
+        return failed_ ? Result<void>(*failed_) : Result<void>();
+    }
 
 private:
     void load() {
         read_ = true;
         if (file_.empty()) return;
         auto listed = list_clips(file_);
+        if (listed.has_error() && listed.error().code == Errc::io) failed_ = listed.error();
         if (listed.has_error()) return;  // an earlier start wrote none
         for (ListedClip& each : *listed) {
             if (each.fault.empty()) clips_.emplace(each.clip.path, std::move(each.clip));
@@ -115,6 +121,7 @@ private:
 
     std::filesystem::path file_;
     bool read_ = false;
+    std::optional<Error> failed_;
     std::map<std::string, Clip> clips_;
 };
 
@@ -271,10 +278,12 @@ Result<Manifest> parse_manifest(std::string_view csv, std::filesystem::path cons
         if (rows.size() == kRowsAtOnce) add_rows();
     }));
     add_rows();
+    OSORA_TRY_VOID(remembered.readable());
     auto const unusable = [](Clip const& clip) { return clip.gone || clip.crashed; };
     if (std::ranges::all_of(manifest.clips, unusable))
         return nothing_usable(manifest.skipped.size(), manifest.skipped.front());
     if (options.check_sizes) ListedSizes(manifest, remembered, options, decoders).check();
+    OSORA_TRY_VOID(remembered.readable());
     manifest.fingerprint = fingerprint_of(manifest.clips);
     return manifest;
 }
@@ -293,6 +302,7 @@ Result<void> remember_clips(Manifest const& manifest, std::filesystem::path cons
     for (Clip const& clip : manifest.clips) {
         if (clip.probed) changed = remembered.all().emplace(clip.path, clip).second || changed;
     }
+    OSORA_TRY_VOID(remembered.readable());
     if (!changed) return {};
     std::string csv = "path,num_frames,height,width,fps\n";
     for (auto const& [path, clip] : remembered.all()) {

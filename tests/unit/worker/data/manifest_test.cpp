@@ -341,6 +341,13 @@ TEST_F(ManifestTest, ClipsThatAreGoneAreRemembered) {
     EXPECT_EQ(after.fingerprint, before.fingerprint);
     ASSERT_TRUE(remember_clips(after, folder_.file("read.csv")));
     EXPECT_EQ(read()->fingerprint, before.fingerprint);
+    // A file that cannot be read for now is neither an empty one nor written over.
+    std::filesystem::rename(folder_.file("read.csv"), folder_.file("kept.csv"));
+    std::filesystem::create_symlink("read.csv", folder_.file("read.csv"));  // for root, too
+    EXPECT_EQ(read().error().code, Errc::io);
+    EXPECT_EQ(remember_clips(before, folder_.file("read.csv")).error().code, Errc::io);
+    std::filesystem::rename(folder_.file("kept.csv"), folder_.file("read.csv"));
+    EXPECT_EQ(read()->fingerprint, before.fingerprint);
 }
 
 TEST_F(ManifestTest, RanksThatReadOtherClipsAreNamed) {
