@@ -25,6 +25,13 @@ function(osora_program name)
   endif()
 endfunction()
 
+# A shorter guard ends a slow program on a busy machine.
+function(osora_check_timeout name timeout)
+  if(timeout LESS 900)
+    message(FATAL_ERROR "${name}: TIMEOUT ${timeout}: 900 is the least")
+  endif()
+endfunction()
+
 # osora_test(NAME TIER gate|soak [HEAVY] [WAITS] SOURCES ... LINK ... [TIMEOUT s] [ARGS ...]): a GoogleTest
 # program that is one ctest test; scripts/run_tests counts its cases. TIMEOUT (900) is a guard
 # against a program that hangs: no limit for how long one may take.
@@ -48,6 +55,7 @@ function(osora_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 900)
   endif()
+  osora_check_timeout(${name} ${arg_TIMEOUT})
   add_test(NAME ${name} COMMAND ${name}
            --gtest_output=xml:${CMAKE_BINARY_DIR}/test-results/${name}.xml ${arg_ARGS})
   # Ranks of these tests are CPU ranks, also on a machine with a GPU.
@@ -65,6 +73,7 @@ function(osora_script_test name)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 900)
   endif()
+  osora_check_timeout(${name} ${arg_TIMEOUT})
   add_test(NAME ${name} COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/${arg_SCRIPT} ${arg_ARGS})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_TIER} TIMEOUT ${arg_TIMEOUT}
     SKIP_RETURN_CODE 77 ENVIRONMENT
