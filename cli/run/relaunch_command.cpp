@@ -136,9 +136,13 @@ int run_relaunch(Context const& context, Arguments const& arguments) {
                     fmt::format("--reason: {} bytes; it takes at most {} bytes of UTF-8",
                                 asked.reason.size(), protocol::kRelaunchTextMax));
     }
-    if (is_over(known->view)) return ended(number, known->view);
+    bool const over = is_over(known->view);
+    if (over && !awaits_next_job(known->folder, known->view)) return ended(number, known->view);
     JobStatusQuery look(context, known->folder.paths.state().dir);
     auto const job = look.of(known->folder);
+    if (over && job.place == JobPlace::running) {
+        return fail(kExitUsage, starting_job_text(running_job(job, number, known->view)));
+    }
     if (job.place == JobPlace::pending) {
         return fail(kExitUsage, fmt::format("run {} waits in the queue as job {}: no worker runs "
                                             "that could be launched again",

@@ -258,6 +258,12 @@ TEST_F(Answers, ARunBetweenTwoJobsIsNotOver) {
     watching.signal(SIGINT);
     EXPECT_EQ(watching.wait().code, 130);
 
+    auto const relaunched = osora({"relaunch", "1"});
+    EXPECT_EQ(relaunched.code, 2);
+    EXPECT_THAT(relaunched.err, HasSubstr("run 1 waits in the queue as job 80634"));
+    EXPECT_THAT(osora({"submit", "run.toml", "--after", "1", "--dry-run"}).out,
+                HasSubstr("--dependency=afterok:80634"));
+
     queue_says("RUNNING");
     std::string const starting = "run 1 goes on in job 80634, which runs and has no controller yet";
     EXPECT_THAT(osora({"status"}).out, HasSubstr(starting));
@@ -267,6 +273,14 @@ TEST_F(Answers, ARunBetweenTwoJobsIsNotOver) {
     auto const cancelled = osora({"cancel", "1"});
     EXPECT_EQ(cancelled.code, 4) << "it would run on; " << cancelled.out;
     EXPECT_THAT(cancelled.err, HasSubstr(starting));
+    EXPECT_THAT(osora({"relaunch", "1"}).err, HasSubstr(starting));
+    auto following = start({"logs", "1", "--follow"});
+    auto const log = run_dir("mine-0001") / "logs" / "0" / "0.log";
+    std::filesystem::create_directories(log.parent_path());
+    std::ofstream(log) << "of the next job\n";
+    EXPECT_TRUE(following.says("of the next job")) << following.out();
+    following.signal(SIGINT);
+    (void)following.wait();
 
     // A controller of that job has ended the run since, and the queue is behind.
     auto const now = std::filesystem::file_time_type::clock::now() + std::chrono::minutes(1);

@@ -89,10 +89,16 @@ void show_silent_ranks(LogRequest const& request, LogFiles const& files) {
     if (!text.empty() && !request.json) cli::print(stderr, "note: {}\n", printable(text));
 }
 
+/// Whether the run is over, and no job that waits continues it.
+bool has_ended(RunFolder const& run, protocol::RunView const& view) {
+    return is_over(view) && !awaits_next_job(run, view);
+}
+
 /// Whether another machine has the run's controller, or will have it: this one then cannot tell
 /// whether it lives.
 bool runs_elsewhere(RunFolder const& run, protocol::RunView const& view) {
-    if (!view.controller_host.empty()) return view.controller_host != host_name();
+    bool const begun = !view.controller_host.empty() && !is_over(view);
+    if (begun) return view.controller_host != host_name();
     auto const record = read_job_record(run.paths);
     return record && !record->cancelled;
 }
@@ -124,7 +130,7 @@ void follow_logs(Context const& context, LogRequest& request, LogFiles files) {
             if (records.has_error() || records->empty()) break;
             for (auto const& each : *records) fold(view, each);
         }
-        over = over || is_over(view);
+        over = over || has_ended(request.run.folder, view);
         files.drain(over, [&](FoldedLine const& line) { show(request, line); });
         std::fflush(stdout);
         auto const attempts = logged_attempts(paths);
@@ -168,7 +174,7 @@ Result<LogRequest> request_of(Context const& context, Arguments const& arguments
     request.follow = arguments.has("--follow");
     request.json = arguments.has("--json");
     if (attempts.empty()) {
-        if (request.follow && !is_over(view)) return request;
+        if (request.follow && !has_ended(request.run.folder, view)) return request;
         return Error{Errc::not_found,
                      fmt::format("run {}: no rank has been started, so there are no logs",
                                  request.run.folder.number)};
@@ -185,7 +191,7 @@ int run_logs(Context const& context, Arguments const& arguments) {
         return fail(request.error());
     }
     LogFiles files(request->run.folder.paths, request->attempt, request->ranks);
-    if (request->follow && !is_over(request->run.view)) {
+    if (request->follow && !has_ended(request->run.folder, request->run.view)) {
         follow_logs(context, *request, std::move(files));
         return kExitOk;
     }

@@ -1,6 +1,7 @@
 #include "cli/run/slurm/predecessor.hpp"
 
 #include "cli/run/journal_tail.hpp"
+#include "cli/run/slurm/job_status.hpp"
 #include "cli/run/slurm/slurm_job.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +16,8 @@ Result<Predecessor> find_predecessor(std::filesystem::path const& state,
     auto refused = [&](std::string const& why) {
         return Error{Errc::invalid_input, fmt::format("--after {}: {}", run->number, why)};
     };
-    if (view.has_value() && view->status.state == protocol::RunState::done) {
+    bool const ended = view.has_value() && view->status.state == protocol::RunState::done;
+    if (ended && !awaits_next_job(*run, *view)) {
         if (view->status.verdict == protocol::Verdict::ok) return Predecessor{run->name, 0, ""};
         return refused(fmt::format("the run ended with {} ({}); osora resume {} continues it",
                                    view->status.cause.empty() ? "a failure" : view->status.cause,
