@@ -1,7 +1,6 @@
 #include "worker/jobs/resume.hpp"
 
 #include "plan/model/trained_model.hpp"
-#include "worker/data/retry_files.hpp"
 #include "worker/jobs/loading_signs.hpp"
 #include "worker/jobs/train_data.hpp"
 #include "worker/model/weights/same_weights.hpp"
@@ -13,7 +12,6 @@
 #include <algorithm>
 #include <exception>
 #include <filesystem>
-#include <functional>
 
 namespace osora::worker {
 namespace {
@@ -36,33 +34,10 @@ Result<std::vector<fs::path>> candidates(plan::WorkerJob const& job) {
     return several.empty() ? std::vector{given} : several;
 }
 
-/// What the file system does not give now, and may give later; nothing for what is damaged.
-std::optional<Error> lost_for_now(std::optional<Error> const& why) {
-    return why && why->code == Errc::io ? why : std::nullopt;
-}
-
-/// Tries again while `lost` names what the file system does not give now; peers wait meanwhile.
-/// Errors: cancelled, as an order to stop is no failure of the run.
-Result<void> wait_for_files(ResumeContext const& context,
-                            std::function<std::optional<Error>()> const& lost) {
-    auto why = lost();
-    if (!why) return {};
-    RetryBudget budget(loader_options(context.job).wait_for_files_s);
-    auto const attempt = [&] {
-        why = lost();
-        return !why;
-    };
-    auto const say = [&](double pause_s) {
-        context.agent.send(protocol::WorkerNotice{
-            .kind = "checkpoint_unreadable",
-            .severity = "warning",
-            .step = 0,
-            .detail = fmt::format("{}; tried again in {:.1f} s", why->message, pause_s)});
-    };
-    auto const pause = [&](double seconds) { return context.agent.pause(seconds); };
-    auto const retried = retry_files(budget, {.attempt = attempt, .say = say, .pause = pause});
-    if (retried != Retried::stopped) return {};
-    return Error{Errc::cancelled, "ordered to stop: " + why->message};
+/// Peers wait meanwhile.
+FileWait wait_of(ResumeContext const& context) {
+    return file_wait(context.agent, "checkpoint_unreadable",
+                     loader_options(context.job).wait_for_files_s);
 }
 
 /// What there is to continue from. `why`: the folder cannot be read, or its newest checkpoint.
@@ -91,14 +66,15 @@ Found look_for(plan::WorkerJob const& job) {
 }
 
 /// A folder that cannot be read must not look like one without checkpoints: the run would start
-/// over. A file system that is away may come back.
+/// over. A file system that is away may come back. Errors: cancelled.
 Result<Found> look_in_time(ResumeContext const& context) {
     Found found;
-    auto const lost = [&] {
+    auto const looked = open_in_time(wait_of(context), [&]() -> Result<void> {
         found = look_for(context.job);
-        return lost_for_now(found.why);
-    };
-    OSORA_TRY_VOID(wait_for_files(context, lost));
+        if (found.why) return *found.why;
+        return {};
+    });
+    if (looked.has_error() && looked.error().code == Errc::cancelled) return looked.error();
     return found;
 }
 
@@ -136,14 +112,8 @@ Result<Choice> chosen_by_first(ResumeContext const& context, std::string const& 
     if (said.empty()) return Choice{};
     if (said.front() == kFailed) return Error{Errc::corrupt, said.substr(1)};
     if (said.front() == kStopped) return Error{Errc::cancelled, said.substr(1)};
-    Result<LoadedCheckpoint> loaded = LoadedCheckpoint();
-    auto const lost = [&] {
-        loaded = load_checkpoint(said);
-        return loaded.has_error() ? lost_for_now(loaded.error()) : std::nullopt;
-    };
-    OSORA_TRY_VOID(wait_for_files(context, lost));
-    if (loaded.has_error()) return loaded.error();
-    return Choice{said, std::move(*loaded)};
+    OSORA_TRY(auto loaded, open_in_time(wait_of(context), [&] { return load_checkpoint(said); }));
+    return Choice{said, std::move(loaded)};
 }
 
 /// Rank 0 chooses; the others hear of it through the store.

@@ -29,20 +29,26 @@
 namespace osora::worker {
 namespace {
 
+/// Peers wait in their next collective meanwhile.
+FileWait wait_of(plan::WorkerJob const& job, AgentLink& agent) {
+    return file_wait(agent, "data_unreadable", loader_options(job).wait_for_files_s);
+}
+
 /// Data of one stage at a time, opened once: a checkpoint is compared with the data that is then
 /// trained on.
 class StageData {
 public:
     StageData(plan::WorkerJob const& job, RankEnvironment const& self, CrashedClips crashed,
-              std::function<void()> sign)
-        : job_(job), self_(self), crashed_(std::move(crashed)), sign_(std::move(sign)) {}
+              AgentLink& agent)
+        : job_(job), self_(self), crashed_(std::move(crashed)), agent_(agent) {}
 
     /// Errors are those of open_train_data(), and of captions that are not cached.
     [[nodiscard]] Result<void> open(std::size_t index) {
         if (data_ && index_ == index) return {};
         data_.reset();
         staged_ = plan::job_of_stage(job_, index);
-        OSORA_TRY(auto opened, open_train_data(staged_, crashed_, sign_));
+        auto const open = [&] { return open_train_data(staged_, crashed_, LoadingSigns(agent_)); };
+        OSORA_TRY(auto opened, open_in_time(wait_of(staged_, agent_), open));
         if (self_.rank == 0) {
             OSORA_TRY_VOID(check_captions(*opened));
             auto const file = clips_read_path(staged_);
@@ -60,7 +66,7 @@ private:
     plan::WorkerJob const& job_;
     RankEnvironment const& self_;
     CrashedClips const crashed_;
-    std::function<void()> const sign_;
+    AgentLink& agent_;
     std::size_t index_ = 0;
     plan::WorkerJob staged_;
     std::unique_ptr<TrainData> data_;
@@ -186,8 +192,11 @@ Result<TrainOutcome> run_stage(StageData& opened, plan::StageOfStep const& stage
                 .kind = "clip_slow", .severity = "warning", .step = 0, .detail = said});
         }};
     OSORA_TRY(auto const source, make_step_source(data, staged, steps));
-    OSORA_TRY(auto const evaluation, Evaluation::open(staged, parts.ranks, source->host_bytes(),
-                                                      opened.crashed(), LoadingSigns(parts.agent)));
+    auto const open_held_out = [&] {
+        return Evaluation::open(staged, parts.ranks, source->host_bytes(), opened.crashed(),
+                                LoadingSigns(parts.agent));
+    };
+    OSORA_TRY(auto const evaluation, open_in_time(wait_of(staged, parts.agent), open_held_out));
     if (evaluation != nullptr) OSORA_TRY_VOID(check_held_out(*evaluation, parts));
     OSORA_TRY(auto const tuner,
               PassTuner::open({staged, parts.ranks.all, parts.self.rank, parts.device, parts.agent,
@@ -284,7 +293,7 @@ Result<TrainOutcome> run_train_job(plan::WorkerJob const& job, RankEnvironment c
                                     static_cast<std::uint64_t>(job.config.train.seed)));
     Trainer trainer(job, std::move(objective), ranks, device);
     OSORA_TRY(auto crashed, agree_on_crashed(group, read_crashed_clips(job.run_dir)));
-    StageData opened(job, self, std::move(crashed), LoadingSigns(agent));
+    StageData opened(job, self, std::move(crashed), agent);
     auto const data_of = [&](int step) -> Result<TrainData const*> {
         OSORA_TRY_VOID(opened.open(plan::stage_at(job, step).index));
         return &opened.data();

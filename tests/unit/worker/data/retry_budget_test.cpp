@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace osora::worker {
@@ -99,6 +100,65 @@ TEST(RetryFiles, AStopEndsItWithoutAnotherAttempt) {
     EXPECT_EQ(files.retry(budget), Retried::stopped);
     EXPECT_EQ(files.said.size(), 3u);
     EXPECT_EQ(files.attempts, 2);
+}
+
+/// Opens a file that is away for `failing` attempts, with a clock that nobody waits for.
+struct Opening {
+    int failing = 0;
+    Errc code = Errc::io;
+    bool stops = false;
+    double now_s = 0;
+    int attempts = 0;
+    std::vector<std::string> said;
+
+    Result<int> open() {
+        FileWait const wait{
+            .limit_s = 60,
+            .say = [this](Error const& why, double) { said.push_back(why.message); },
+            .pause =
+                [this](double seconds) {
+                    now_s += seconds;
+                    return !stops;
+                },
+            .now_s = [this] { return now_s; }};
+        return open_in_time(wait, [this]() -> Result<int> {
+            if (attempts++ < failing) return Error{code, "away"};
+            return 7;
+        });
+    }
+};
+
+TEST(OpenInTime, GivesWhatComesBack) {
+    Opening file{.failing = 2, .said = {}};
+    auto const opened = file.open();
+    ASSERT_TRUE(opened.has_value());
+    EXPECT_EQ(*opened, 7);
+    EXPECT_EQ(file.said, (std::vector<std::string>{"away", "away"}));
+}
+
+TEST(OpenInTime, GivesTheErrorWhenTheTimeIsOver) {
+    Opening file{.failing = 1000, .said = {}};
+    auto const opened = file.open();
+    ASSERT_TRUE(opened.has_error());
+    EXPECT_EQ(opened.error().code, Errc::io);
+    EXPECT_NEAR(file.now_s, 60, 1e-9);
+}
+
+TEST(OpenInTime, WaitsForNothingElse) {
+    Opening damaged{.failing = 1000, .code = Errc::corrupt, .said = {}};
+    EXPECT_EQ(damaged.open().error().code, Errc::corrupt);
+    EXPECT_EQ(damaged.attempts, 1);
+    Opening present{.said = {}};
+    EXPECT_EQ(*present.open(), 7);
+    EXPECT_TRUE(present.said.empty());
+}
+
+TEST(OpenInTime, AStopIsNoFailureOfTheFile) {
+    Opening file{.failing = 1000, .stops = true, .said = {}};
+    auto const opened = file.open();
+    ASSERT_TRUE(opened.has_error());
+    EXPECT_EQ(opened.error().code, Errc::cancelled);
+    EXPECT_EQ(opened.error().message, "ordered to stop: away");
 }
 
 }  // namespace
