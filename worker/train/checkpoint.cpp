@@ -151,6 +151,12 @@ Result<void> wait_for_all(SaveWith const& with, int step) {
     return others;
 }
 
+fs::path folder_while_writing(fs::path const& folder, int step, SaveWith with) {
+    return folder /
+           fmt::format("{}{:08d}-{}", kWriting, step,
+                       with.peers == nullptr ? std::to_string(::getpid()) : with.peers->tag());
+}
+
 /// The complete folder gets its name; one that cannot be read makes place, and tidy() removes it.
 Result<void> publish(fs::path const& written, fs::path const& target) {
     std::error_code error;
@@ -183,10 +189,7 @@ Result<SavedCheckpoint> save_checkpoint(fs::path const& folder, CheckpointState 
     auto const start = std::chrono::steady_clock::now();
     bool const first = with.peers == nullptr || with.peers->rank() == 0;
     fs::path const target = folder / fmt::format("{}{:08d}", kPrefix, state.step);
-    fs::path const temporary =
-        folder /
-        fmt::format("{}{:08d}-{}", kWriting, state.step,
-                    with.peers == nullptr ? std::to_string(::getpid()) : with.peers->tag());
+    fs::path const temporary = folder_while_writing(folder, state.step, with);
     std::error_code error;
     bool const is_there = first && fs::exists(target, error) && can_be_read(target);
     Result<void> written;
@@ -213,6 +216,17 @@ Result<SavedCheckpoint> save_checkpoint(fs::path const& folder, CheckpointState 
     }
     std::chrono::duration<double> const took = std::chrono::steady_clock::now() - start;
     return SavedCheckpoint{target, took.count(), first ? size_of(target) : 0};
+}
+
+Error abandon_checkpoint(fs::path const& folder, int step, Error why, SaveWith with) {
+    if (with.peers == nullptr) return why;
+    if (with.peers->rank() > 0) {
+        static_cast<void>(with.peers->share(step, why));
+        return why;
+    }
+    static_cast<void>(wait_for_all(with, step));
+    remove_quietly(folder_while_writing(folder, step, with));
+    return why;
 }
 
 std::vector<fs::path> list_checkpoints(fs::path const& folder) {

@@ -112,6 +112,11 @@ struct SavedCheckpoint {
                                                       CheckpointParts const& tensors, int keep,
                                                       SaveWith with = {});
 
+/// In place of save_checkpoint() on a rank that has nothing to write: the others hear `why`, which
+/// is returned.
+[[nodiscard]] Error abandon_checkpoint(std::filesystem::path const& folder, int step, Error why,
+                                       SaveWith with);
+
 /// Complete checkpoints in `folder`, newest first; empty when there is no such folder.
 [[nodiscard]] std::vector<std::filesystem::path> list_checkpoints(
     std::filesystem::path const& folder);

@@ -12,12 +12,17 @@ void CheckpointWriter::start(CheckpointState state, CheckpointParts const& live)
     step_ = state.step;
     progress_ = std::make_shared<SaveProgress>();
     bytes_seen_ = 0;
+    // There may be no memory for a copy: then training goes on without this checkpoint, too.
+    auto copied =
+        at_step_boundary("checkpoint", [&]() -> Result<CheckpointParts> { return snapshot(live); });
     writing_ = std::async(
         std::launch::async, [folder = folder_, keep = keep_, peers = peers_, progress = progress_,
-                             state = std::move(state), tensors = snapshot(live)] {
+                             state = std::move(state), copied = std::move(copied)] {
+            SaveWith const with{peers, progress.get()};
             // Training goes on without this checkpoint, whatever failed.
-            return at_step_boundary("checkpoint", [&] {
-                return save_checkpoint(folder, state, tensors, keep, {peers, progress.get()});
+            return at_step_boundary("checkpoint", [&]() -> Result<SavedCheckpoint> {
+                if (copied.has_value()) return save_checkpoint(folder, state, *copied, keep, with);
+                return abandon_checkpoint(folder, state.step, copied.error(), with);
             });
         });
 }

@@ -3,6 +3,7 @@
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -128,6 +129,48 @@ TEST_F(CheckpointWriterTest, AnExceptionIsAFailedSaveAndNoMore) {
     CheckpointWriter next(folder_, 2);
     next.start(at_step(2), tensors(1));
     EXPECT_TRUE(next.wait()->saved.has_value());
+}
+
+/// Notes what it is asked.
+class Noting final : public CheckpointPeers {
+public:
+    explicit Noting(int rank) : rank_(rank) {}
+    int rank() const override { return rank_; }
+    std::string tag() const override { return "test"; }
+    Result<void> share(int step, Result<void> const& written) override {
+        said = fmt::format("{}: {}", step, written.has_error() ? written.error().message : "done");
+        return {};
+    }
+    Result<void> wait_for_all(int) override {
+        ++waits;
+        return {};
+    }
+
+    std::string said;
+    int waits = 0;
+
+private:
+    int rank_;
+};
+
+/// As when there is no memory for it: the training goes on, and no rank waits for this one.
+TEST_F(CheckpointWriterTest, ACopyThatFailsIsAFailedSaveAndTheOthersHearOfIt) {
+    TensorParts missing("w", at::kFloat, {1});
+    missing.parts.push_back({.first = 0, .values = at::Tensor()});
+    CheckpointParts broken;
+    broken.model.push_back(missing);
+    Noting second(1);
+    CheckpointWriter writer(folder_, 2, &second);
+    writer.start(at_step(3), broken);
+    auto const failed = writer.wait();
+    ASSERT_TRUE(failed && failed->saved.has_error());
+    EXPECT_EQ(second.said, "3: " + failed->saved.error().message);
+    Noting first(0);
+    CheckpointWriter leader(folder_, 2, &first);
+    leader.start(at_step(3), broken);
+    EXPECT_TRUE(leader.wait()->saved.has_error());
+    EXPECT_EQ(first.waits, 1) << "others still write to the folder";
+    EXPECT_TRUE(list_checkpoints(folder_).empty());
 }
 
 /// Writes nothing before it may.
