@@ -74,19 +74,28 @@ bool mentions(std::string_view text, std::span<std::string_view const> phrases) 
     });
 }
 
+/// In the words of Gloo, c10d and NCCL (ncclGetErrorString, ncclGetLastError).
+bool lost_a_peer(RankFailed const& failed) {
+    constexpr std::array<std::string_view, 11> kLostPeer{"connection closed by peer",
+                                                         "connection closed by remote peer",
+                                                         "connection reset by peer",
+                                                         "connection refused",
+                                                         "broken pipe",
+                                                         "socket timeout",
+                                                         "communicator was aborted",
+                                                         "remote process exited",
+                                                         "remote process exiting",
+                                                         "failed to recv, got 0 bytes",
+                                                         "did the remote server shutdown"};
+    return mentions(failed.message, kLostPeer);
+}
+
 FailureClass classify_program_failure(RankFailed const& failed) {
     constexpr std::array<std::string_view, 2> kTaken{"address already in use", "eaddrinuse"};
-    constexpr std::array<std::string_view, 7> kLostPeer{"connection closed by peer",
-                                                        "connection reset by peer",
-                                                        "connection refused",
-                                                        "broken pipe",
-                                                        "socket timeout",
-                                                        "communicator was aborted",
-                                                        "remote process exited"};
     if (mentions(failed.message, kTaken)) {
         return {.verdict = Verdict::comm, .retry = true, .costs_no_restart = true};
     }
-    bool const secondary = failed.message.empty() || mentions(failed.message, kLostPeer);
+    bool const secondary = failed.message.empty() || lost_a_peer(failed);
     return {Verdict::app_bug, true, secondary};
 }
 
@@ -100,7 +109,9 @@ FailureClass classify_failure(RankFailed const& failed, bool exec) {
     if (failed.signal != 0) {
         // The machine may have caused a crash: it is retried, but if it recurs the program is at
         // fault.
-        return {is_crash(failed.signal) ? Verdict::app_bug : Verdict::node_fault, true};
+        bool const crashed = is_crash(failed.signal);
+        bool const secondary = exec && failed.signal == SIGABRT && lost_a_peer(failed);
+        return {crashed ? Verdict::app_bug : Verdict::node_fault, true, secondary};
     }
     if (Row const* row = row_of(failed.exit_code, exec)) return row->failure_class;
     if (exec) return classify_program_failure(failed);

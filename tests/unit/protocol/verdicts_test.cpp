@@ -70,6 +70,26 @@ TEST(Verdicts, LastLinesOfAProgramTellTheCauseFromASecondaryFailure) {
     EXPECT_FALSE(said("ValueError").costs_no_restart);
 }
 
+// NVIDIA/nccl 1232 and 795, pytorch/pytorch pull request 153586.
+TEST(Verdicts, NcclAndTheStoreSayInSeveralWordsThatAPeerIsLost) {
+    auto const said = [](RankFailed failed, char const* words) {
+        failed.message = words;
+        return classify_failure(failed, true);
+    };
+    for (char const* words :
+         {"socketProgress: Connection closed by remote peer n2<42830>",
+          "ncclRemoteError: A call failed possibly due to a network error or a remote process "
+          "exiting prematurely.",
+          "torch.distributed.DistNetworkError: failed to recv, got 0 bytes",
+          "torch.distributed.DistNetworkError: Failed to recv, got 0 bytes. Connection was likely "
+          "closed. Did the remote server shutdown or crash?"}) {
+        EXPECT_TRUE(said(exited(1), words).secondary) << words;
+        EXPECT_TRUE(said(killed(SIGABRT), words).secondary) << "NCCL's watchdog aborts: " << words;
+        EXPECT_FALSE(said(killed(SIGSEGV), words).secondary) << words;
+    }
+    EXPECT_FALSE(said(killed(SIGABRT), "what(): basic_string::at").secondary);
+}
+
 TEST(Verdicts, HardwareOfAGpuIsAFaultOfTheNode) {
     FailureClass const of_node{.verdict = Verdict::node_fault, .retry = true, .blames_host = true};
     auto const ecc = [](RankFailed failed) {
