@@ -6,8 +6,10 @@
 
 namespace osora::daemon {
 
-/// Of the end of a log: the last line that names an error ("RuntimeError: ...", "... error: ..."),
-/// else the last line that is neither empty nor a report of a step. At most 300 bytes of it.
+/// Of the end of a log: the last line that names an error ("RuntimeError: ...", "... error: ...",
+/// what follows NCCL's "Last error:"), else what a launcher, a thread or a finalizer says about a
+/// failure, else the last line that is neither empty nor a report of a step. Frames, source lines,
+/// warnings and hints do not count. At most 300 bytes of it.
 [[nodiscard]] std::string last_line_of(std::string_view tail);
 
 /// The last lines of `tail` that fit into `bytes`, as valid text without control characters.

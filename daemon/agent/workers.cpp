@@ -28,7 +28,7 @@ namespace {
 // Descriptor numbers in the worker; 0 to 2 are its standard streams.
 constexpr int kAgentFd = 3, kStoreFd = 4, kStepFd = 5;
 constexpr int kStepPipeBytes = 1 << 20;     // so that a busy agent does not block a program
-constexpr off_t kTailBytes = 16 << 10;      // of a log, searched for the reason of a failure
+constexpr off_t kTailBytes = 64 << 10;      // of a log, searched for the reason of a failure
 constexpr std::size_t kTailKept = 2 << 10;  // of that, kept in the journal
 
 Result<plan::WorkerJob> read_job(std::filesystem::path const& path) {
