@@ -3,6 +3,7 @@
 #include "plan/config/step_pattern.hpp"
 
 #include "base/text/nearest.hpp"
+#include "base/text/text.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -49,6 +50,20 @@ std::optional<std::string> wrong_name(std::vector<std::string> const& names) {
     return std::nullopt;
 }
 
+/// "1,234,567.8": digits in groups of three.
+bool has_thousands(std::string_view text) {
+    if (text.starts_with('-') || text.starts_with('+')) text.remove_prefix(1);
+    auto const groups = split(text.substr(0, text.find('.')), ',');
+    std::string_view const first = groups.front();
+    auto const is_number = [](std::string_view group) {
+        return group.find_first_not_of("0123456789") == std::string_view::npos;
+    };
+    return !first.empty() && first.size() <= 3 && first.front() != '0' && is_number(first) &&
+           std::all_of(groups.begin() + 1, groups.end(), [&](std::string_view group) {
+               return group.size() == 3 && is_number(group);
+           });
+}
+
 }  // namespace
 
 struct StepPattern::Compiled {
@@ -60,8 +75,16 @@ StepPattern::StepPattern(std::shared_ptr<Compiled const> compiled)
     : compiled_(std::move(compiled)) {}
 
 std::optional<double> parse_figure(std::string_view text) {
+    while (text.ends_with(',')) text.remove_suffix(1);
     std::string digits(text);
-    std::erase(digits, ',');
+    auto const commas = std::ranges::count(text, ',');
+    if (has_thousands(text)) {
+        std::erase(digits, ',');
+    } else if (commas == 1 && text.find('.') == std::string_view::npos) {
+        digits[digits.find(',')] = '.';  // a locale's decimals: "0,2354"
+    } else if (commas > 0) {
+        return std::nullopt;
+    }
     double number = 0;
     auto const* const end = digits.data() + digits.size();
     auto const [rest, error] = std::from_chars(digits.data(), end, number);

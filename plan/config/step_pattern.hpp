@@ -37,7 +37,7 @@ private:
     std::shared_ptr<Compiled const> compiled_;
 };
 
-/// "1e-4", "2,048", "nan"; nullopt if `text` is not a number.
+/// "1e-4", "2,048", "0,25" (a quarter), "nan"; nullopt if `text` is not a number.
 [[nodiscard]] std::optional<double> parse_figure(std::string_view text);
 
 }  // namespace osora::plan

@@ -135,6 +135,9 @@ std::optional<double> first_figure(std::string_view line, FigureRow const& row,
     std::string text(found[1].first, found[1].second);
     if (text.starts_with('+')) text.erase(0, 1);
     while (text.ends_with(',') || text.ends_with('.')) text.pop_back();
+    bool const may_be_thousands = row.form == Form::milliseconds || row.form == Form::microseconds;
+    bool const one_comma = std::ranges::count(text, ',') == 1 && !holds(text, ".");
+    if (one_comma && !may_be_thousands) text[text.find(',')] = '.';  // "loss 2,354" of a locale
     return parse_figure(text);
 }
 

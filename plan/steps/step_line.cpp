@@ -19,8 +19,8 @@
 namespace osora::plan {
 namespace {
 
-#define OSORA_COUNT                                                                 \
-    R"(["']? ?[:=#]? ?["']?\[? ?((?>\d{1,3}(?:,\d{3}){1,6}(?!\d)|\d{1,20}(?!\d))))" \
+#define OSORA_COUNT                                                                      \
+    R"(["']? ?[:=#]? ?["']?\[? ?((?>[1-9]\d{0,2}(?:,\d{3}){1,6}(?!\d)|\d{1,20}(?!\d))))" \
     R"((?!\.\d| ?%| ?(?:ms|s|sec|seconds|minutes|hours)\b))"
 enum class CountForm { count, in_epoch_from_0, in_epoch_from_1, of_total };
 struct CountRow {

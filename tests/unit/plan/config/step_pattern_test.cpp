@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 namespace osora::plan {
 namespace {
 
@@ -31,6 +33,25 @@ TEST(StepPattern, GroupsAreFigures) {
     EXPECT_FALSE(pattern->match("it x took 1 ms").has_value());
     EXPECT_FALSE(pattern->match("it 7 took 1 ms, L=low").has_value());
     EXPECT_FALSE(pattern->match("").has_value());
+}
+
+// Programs print numbers in the user's locale: beast-dev/beast-mcmc 473, opencog/link-grammar 336.
+TEST(StepPattern, ACommaIsOfThousandsOrOfDecimals) {
+    for (auto const& [text, number] : std::map<std::string, double>{{"2,048", 2048},
+                                                                    {"-1,234,567.5", -1234567.5},
+                                                                    {"12,", 12},
+                                                                    {"0,2354", 0.2354},
+                                                                    {"310,20", 310.2},
+                                                                    {"0,125", 0.125},
+                                                                    {"1,5e-05", 1.5e-05},
+                                                                    {"1,234e-05", 1.234e-05}}) {
+        auto const parsed = parse_figure(text);
+        ASSERT_TRUE(parsed.has_value()) << text;
+        EXPECT_DOUBLE_EQ(*parsed, number) << text;
+    }
+    for (char const* text : {"1,2,3", "12,34,567", "1,23.5", ",", "0,123,456"}) {
+        EXPECT_FALSE(parse_figure(text).has_value()) << text;
+    }
 }
 
 TEST(StepPattern, WhatIsWrongIsSaid) {

@@ -203,6 +203,16 @@ TEST(StepLog, AnEvaluationInBetweenIsNone) {
         ElementsAre("249 0.3102s loss 2.5", "250 0.9s loss 2.4", "251 0.311s loss 2.3"));
 }
 
+// A program in a locale with a decimal comma: beast-dev/beast-mcmc 473, opencog/link-grammar 336.
+TEST(StepLog, ADecimalCommaIsNoSeparatorOfThousands) {
+    EXPECT_THAT(words(steps_in("Step 12 loss 0,2354 time 310,20 ms\n"
+                               "Step 13, loss 2,354; 1,25 s/it\n"
+                               "Step 1,014 loss 1,234.5 step time 1,200 ms\n"
+                               "iter 0,125 loss 3\n")),
+                ElementsAre("12 0.3102s loss 0.2354", "13 1.25s loss 2.354",
+                            "1014 1.2s loss 1234.5", "0 loss 3"));
+}
+
 TEST(StepLog, KerasCountsInItsTrainingOnly) {
     EXPECT_THAT(words(steps_in("Epoch 1/2\n"
                                " 100/1875 [>.....] - ETA: 5s - loss: 0.5 - accuracy: 0.8\r"
