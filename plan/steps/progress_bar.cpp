@@ -12,7 +12,7 @@ namespace {
 
 // 1 count, 2 total, 3 rate, 4 seconds, 5 notes, 6 bracket.
 constexpr char const* kBar =
-    R"((?<![\w.])(\d{1,12})(?: ?/ ?(\d{1,12})|it|step) ?\[ ?(?:\d{1,4} days?, )?[\d:]{1,12})"
+    R"((?<![\w.])(\d{1,12})(?: ?/ ?(\d{1,12}|\?)|it|step) ?\[ ?(?:\d{1,4} days?, )?[\d:]{1,12})"
     R"((?: ?< ?(?:\d{1,4} days?, )?[\d:?]{1,12})?, ?)"
     R"((?:([\d.]{1,16}|\?) ?(?:it|iters?|steps?|batch(?:es)?|ba)/s|([\d.]{1,16}) ?s/)"
     R"((?:it|iters?|steps?|batch(?:es)?|ba))(?:, ?([^\]]{0,600}))?(\])?)";
@@ -24,7 +24,8 @@ constexpr char const* kPercent = R"(:? ?\d{1,3}(?:\.\d{1,4})?% ?\|?[^|]{0,600}\|
 constexpr char const* kEmptyBar = R"(:? ?\|[^|]{0,600}\| ?$)";
 constexpr char const* kNotTraining =
     R"(\bval|eval|\btest|sanity|infer|predict|denois|sampl|generat|calibrat|load|fetch|\bmap\b)"
-    R"(|filter|tokeniz|cach|encod|processing|convert|shard|extract|^epochs?:?$|[ \]]epochs?:?$)";
+    R"(|filter|tokeniz|cach|encod|processing|convert|shard|extract)";
+constexpr char const* kEpochs = R"(^epochs?:?$|[ \]]epochs?:?$)";
 constexpr char const* kTraining = R"(\btrain|\bsteps?\b|\biter|\bepoch:? ?\[?\d)";
 
 std::string_view part(boost::csub_match const& match) {
@@ -79,6 +80,11 @@ std::optional<ProgressBar> rich_bar(std::string_view plain) {
     return bar;
 }
 
+/// A learning rate beside a loss: only training shows both, whatever the label of the run is.
+bool shows_optimizer(ProgressBar const& bar) {
+    return holds(bar.notes, "loss") && (holds(bar.notes, "lr:") || holds(bar.notes, "lr="));
+}
+
 }  // namespace
 
 std::optional<ProgressBar> last_bar(std::string_view plain) {
@@ -102,10 +108,11 @@ std::optional<ProgressBar> last_bar(std::string_view plain) {
 }
 
 BarKind kind_of(ProgressBar const& bar) {
-    static boost::regex const other(kNotTraining), training(kTraining);
+    static boost::regex const other(kNotTraining), epochs(kEpochs), training(kTraining);
     if (bar.label.empty()) return BarKind::unlabelled;
     bool const trains = holds(bar.label, "train");
-    if (!trains && matches(bar.label, other)) return BarKind::other;
+    if (!trains && matches(bar.label, epochs)) return BarKind::other;
+    if (!trains && !shows_optimizer(bar) && matches(bar.label, other)) return BarKind::other;
     return matches(bar.label, training) ? BarKind::training : BarKind::unlabelled;
 }
 

@@ -27,6 +27,22 @@ bool is_trainer_record(std::string_view plain) {
            !holds(record, "eval_loss") && !holds(record, "train_runtime");
 }
 
+/// "'epoch': '0.9'"
+std::optional<double> epoch_of(std::string_view record) {
+    auto const word = record.find("epoch");
+    if (word == std::string_view::npos) return std::nullopt;
+    auto const at = record.find_first_not_of("epoch\"': ", word);
+    return at == std::string_view::npos ? std::nullopt : leading_number<double>(record.substr(at));
+}
+
+std::optional<std::pair<double, double>> loss_and_epoch(std::string_view record) {
+    StepFigures figures;
+    read_losses(record, figures);
+    auto const epoch = epoch_of(record);
+    if (!figures.contains("loss") || !epoch) return std::nullopt;
+    return std::pair(figures.at("loss"), *epoch);
+}
+
 void merge(StepFigures& into, StepFigures const& newer) {
     for (auto const& [name, value] : newer) into[name] = value;
 }
@@ -145,8 +161,12 @@ void StepFinder::keep_unconfirmed(double count, std::int64_t total) {
 
 void StepFinder::take_record(std::string_view plain) {
     if (!is_trainer_record(plain)) return;
-    bunched_ = bunched_ || record_before_;
+    std::string_view const record = plain.substr(plain.find('{'));
+    auto const shown = loss_and_epoch(record);
+    bool const again = shown && shown == record_;  // LLaMA-Factory logs it, the Trainer prints it
+    bunched_ = bunched_ || (record_before_ && !again);
     record_before_ = true;
+    record_ = shown;
     if (bunched_ && pending_) {
         for (auto const* each : {"loss", "lr", "grad_norm"}) pending_->erase(each);
     }
@@ -159,7 +179,7 @@ void StepFinder::take_record(std::string_view plain) {
     }
     bool const slow =
         pending_ && pending_->contains("time_s") && pending_->at("time_s") >= kDrawnEachStep_s;
-    if (slow && !bunched_) read_losses(plain.substr(plain.find('{')), *pending_);
+    if (slow && !bunched_) read_losses(record, *pending_);
 }
 
 /// "time 12.5 s" is of one step unless it grows with the steps; until that is known there is no

@@ -59,7 +59,8 @@ private:
     std::int64_t confirmed_total_ = 0;    // totals of such bars: a record of the trainer came after
                                           // one
     bool record_before_ = false;          // and no bar since
-    bool bunched_ = false;                // records come late, several at once
+    std::optional<std::pair<double, double>> record_;      // loss and epoch of the newest
+    bool bunched_ = false;                                 // records come late, several at once
     std::optional<std::pair<double, double>> last_maybe_;  // step, seconds
     bool maybe_is_step_ = false;
 };

@@ -169,6 +169,21 @@ TEST(StepLog, TheLossOfLateRecordsIsDropped) {
                 ElementsAre("20 1s", "21 1s"));
 }
 
+// hiyouga/LlamaFactory pull request 4066: its callback logs what the Trainer prints.
+TEST(StepLog, OfLlamaFactoryHasEachRecordTwice) {
+    EXPECT_THAT(
+        words(steps_in(
+            "  1%|   | 10/1000 [00:20<33:00,  2.00s/it]\r"
+            "[INFO|callbacks.py:310] 2024-06-05 14:00:00,000 >> {'loss': 1.2000, 'learning_rate': "
+            "4.9388e-05, 'epoch': 0.10, 'throughput': 1234.50}\n"
+            "{'loss': 1.2, 'grad_norm': 0.5, 'learning_rate': 4.938e-05, 'epoch': 0.1}\n"
+            "  1%|   | 11/1000 [00:22<33:00,  2.00s/it]\r"
+            "{'loss': 1.1, 'grad_norm': 0.4, 'learning_rate': 4.9e-05, 'epoch': 0.11}\n"
+            "[INFO|callbacks.py:310] 2024-06-05 14:00:02,000 >> {'loss': 1.1000, 'learning_rate': "
+            "4.9000e-05, 'epoch': 0.11, 'throughput': 1234.50}\n")),
+        ElementsAre("10 2s loss 1.2", "11 2s loss 1.1"));
+}
+
 TEST(StepLog, OfMsSwift) {
     EXPECT_THAT(words(steps_in(
                     "{'loss': 0.58, 'acc': 0.81, 'grad_norm': 1.2, 'learning_rate': 8e-05, "

@@ -207,6 +207,23 @@ INSTANTIATE_TEST_SUITE_P(
             "Megatron's validation",
             " validation loss at iteration 100 | lm loss value: 6.5E+00 | lm loss PPL: 6.6E+02 |",
             ""},
+        // Lightning-AI/pytorch-lightning 20124: a dataset without a length.
+        Printed{"Lightning without a total",
+                "Epoch 1: |          | 43/? [00:26<00:00,  1.65it/s, v_num=0, train_loss=0.112]",
+                "43 0.60606s loss 0.112"},
+        Printed{"a bar of validation without a total",
+                "Validation: |          | 43/? [00:26<00:00,  1.65it/s, val_loss=0.112]", ""},
+        // ostris/ai-toolkit 818: the label is the name that the user gave.
+        Printed{"ai-toolkit",
+                "my_first_lora_v1:   1%|    | 19/3000 [05:35<14:36:19, 17.64s/it, lr: 1.0e-04 "
+                "loss: 1.038e+00]",
+                "19 17.64s loss 1.038"},
+        Printed{"ai-toolkit under another name",
+                "sample_faces_v2:   1%|    | 19/3000 [05:35<14:36:19, 17.64s/it, lr: 1.0e-04 loss: "
+                "1.038e+00]",
+                "19 17.64s loss 1.038"},
+        Printed{"a bar of epochs with a learning rate",
+                "Epochs:  10%|#  | 1/10 [10:00<90:00, 600.0s/it, lr=1e-4, loss=0.3]", ""},
         Printed{"a bar of downloads",
                 "Downloading:  12%|#2  | 12/100 [00:03<00:25,  3.4it/s, loss=1]", ""},
         Printed{"a bar of sampling", "Sampling steps:  12%|#2  | 6/50 [00:03<00:25,  3.4it/s]", ""},
