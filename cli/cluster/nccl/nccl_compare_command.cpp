@@ -132,7 +132,7 @@ std::string render(Sides const& sides, SweepComparison const& found, double over
 }
 
 Result<Sweep> read_sweep(std::string const& file, std::optional<std::string> const& version) {
-    OSORA_TRY(std::string const text, read_nccl_file(file));
+    OSORA_TRY(std::string const text, read_measurements(file));
     auto sweep = topology::parse_sweep(text, version.value_or(""));
     if (sweep.has_error()) return std::move(sweep).error().in(file);
     return sweep;
@@ -183,7 +183,8 @@ CommandSpec nccl_compare_command() {
             .details =
                 "Compares two sweeps of nccl-tests, say of two versions of NCCL on the same "
                 "machines, size by size, and lists the ranges of sizes that became slower or "
-                "faster. Only changes that exceed the scatter of the measurements count. Columns: "
+                "faster. Only changes that exceed the scatter of the measurements count. The files "
+                "are what nccl-tests printed (out-of-place times), or CSV. Columns: "
                 "collective (or op), "
                 "ranks (gpus), size_bytes (bytes), time_us (latency_us), and optionally nodes, "
                 "dtype, gpu, nccl_version; repeats of a size are rows. Exit code 1 when something "

@@ -6,6 +6,7 @@
 #include "cli/command/exit_code.hpp"
 #include "cli/text/text_table.hpp"
 #include "protocol/json.hpp"
+#include "topology/collectives/nccl_tests_log.hpp"
 #include "topology/nccl/nccl_graphs.hpp"
 
 #include <fmt/format.h>
@@ -41,8 +42,16 @@ Result<std::string> read_nccl_file(std::string const& file) {
     return text;
 }
 
+Result<std::string> read_measurements(std::string const& file) {
+    OSORA_TRY(std::string text, read_nccl_file(file));
+    if (!topology::is_nccl_tests_log(text)) return text;
+    auto csv = topology::csv_of_nccl_tests(text);
+    if (csv.has_error()) return std::move(csv).error().in(file);
+    return csv;
+}
+
 Result<std::vector<topology::SampleGroup>> read_samples(std::string const& file) {
-    OSORA_TRY(std::string const text, read_nccl_file(file));
+    OSORA_TRY(std::string const text, read_measurements(file));
     auto const first = text.find_first_not_of(" \t\r\n");
     bool const json = first != std::string::npos && text[first] == '{';
     auto groups = json ? samples_of_probe(text) : topology::parse_samples(text);
@@ -103,8 +112,8 @@ OptionSpec samples_option() {
     return {.name = "--samples",
             .value = "FILE",
             .help =
-                "CSV: collective, ranks, nodes, size_bytes, time_us; or what osora probe "
-                "--collectives --json wrote.",
+                "CSV: collective, ranks, nodes, size_bytes, time_us; or what nccl-tests "
+                "printed, or osora probe --collectives --json wrote.",
             .complete = Complete::file};
 }
 

@@ -14,6 +14,8 @@ namespace osora::cli {
 
 /// invalid_input names the file, also for a missing one: it is not missing data.
 [[nodiscard]] Result<std::string> read_nccl_file(std::string const& file);
+/// The same; what nccl-tests printed becomes CSV.
+[[nodiscard]] Result<std::string> read_measurements(std::string const& file);
 /// Errors name the file.
 [[nodiscard]] Result<std::vector<topology::SampleGroup>> read_samples(std::string const& file);
 /// Groups of the CSV; with `machine`, those of that topology only.
