@@ -85,7 +85,7 @@ constexpr std::array kTimeRows{
     FigureRow{"time_s", "time", OSORA_TIME_OF_STEP OSORA_IS OSORA_FIGURE R"( ?ms\b)",
               Form::milliseconds},
     FigureRow{"time_s", "time",
-              OSORA_TIME_OF_STEP OSORA_IS OSORA_FIGURE R"((?! ?(?:ms|us|m\b|min|h\b|:|[\d.])))"},
+              OSORA_TIME_OF_STEP OSORA_IS OSORA_FIGURE R"((?! ?(?:ms|us|m\b|min|h\b|:|\d|\.\d)))"},
     FigureRow{"time_s", "dt", R"(\b(?:iter_|step_)?dt)" OSORA_IS OSORA_FIGURE R"( ?ms\b)",
               Form::milliseconds},
     FigureRow{"time_s", "/", OSORA_FIGURE R"( ?ms ?/ ?)" OSORA_UNIT, Form::milliseconds},

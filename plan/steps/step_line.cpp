@@ -1,5 +1,6 @@
 // Counts are a table, tried in this order: a count over all epochs is better than one within an
-// epoch. A percentage, a time ("step: 30.12" of a timer) or a setting ("max steps") is not a count.
+// epoch. A percentage, a rounded figure ("12k", "1e+03"), a time ("step: 30.12" of a timer) or a
+// setting ("max steps") is not a count.
 #include "plan/steps/step_line.hpp"
 
 #include "base/text/text.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 #define OSORA_COUNT                                                                      \
     R"(["']? ?[:=#]? ?["']?\[? ?((?>[1-9]\d{0,2}(?:,\d{3}){1,6}(?!\d)|\d{1,20}(?!\d))))" \
-    R"((?!\.\d| ?%| ?(?:ms|s|sec|seconds|minutes|hours)\b))"
+    R"((?!\.\d|[a-z_]| ?%| ?(?:ms|s|sec|seconds|minutes|hours)\b))"
 enum class CountForm { count, in_epoch_from_0, in_epoch_from_1, of_total };
 struct CountRow {
     std::string_view word;   // lines without it do not match

@@ -232,6 +232,14 @@ INSTANTIATE_TEST_SUITE_P(
                 "12 3.4s"},
         Printed{"settings", "max steps: 1000, total iterations: 50, loss scale: 65536, time 3 ms",
                 ""},
+        Printed{"a rounded count", "step 12k/100k | loss: 0.5123 | step time: 0.5 s", ""},
+        // As "%.3g" writes 1000.
+        Printed{"an exponent", "step: 1e+03 loss: 0.5123", ""},
+        // mindspore-lab/mindone pull request 311.
+        Printed{"mindone",
+                "epoch: 1 step: 10, lr: 0.0000100, loss: 0.123456, loss scale: 65536, average step "
+                "time: 1.234567.",
+                "10 1.2346s loss 0.12346"},
         Printed{"an announcement", "saving checkpoint at step 100 took 3.2 s", ""},
         Printed{"MNIST", "Train Epoch: 1 [640/60000 (1%)]\tLoss: 0.512345", ""}),
     name_of);
