@@ -10,6 +10,7 @@
 
 #include <boost/algorithm/string/trim.hpp>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -99,11 +100,31 @@ Result<CsvRow> sound(CsvRow row) {
     return row;
 }
 
+/// A comma, unless the first two lines are split by another one. A '|' in a header alone is text.
+char separator_of(std::string_view text) {
+    char const separator = csv_separator(text);
+    auto const end = std::min(text.find('\n'), text.size());
+    std::string_view const rest = text.substr(std::min(end + 1, text.size()));
+    bool const splits = rest.substr(0, rest.find('\n')).find(separator) != std::string_view::npos;
+    return splits ? separator : ',';
+}
+
+/// "1,0129" is 1.0129 in a file that commas do not split: Excel writes both in many locales.
+std::string with_decimal_point(std::string const& field, char separator) {
+    bool const decimal = separator != ',' && std::ranges::count(field, ',') == 1 &&
+                         field.find('.') == std::string::npos;
+    if (!decimal) return field;
+    std::string number = field;
+    number[number.find(',')] = '.';
+    return number;
+}
+
 }  // namespace
 
 Result<std::vector<double>> read_value_column(std::string_view text,
                                               std::optional<std::string> const& column) {
-    CsvReader reader(text);
+    char const separator = separator_of(text);
+    CsvReader reader(text, separator);
     std::vector<double> values;
     std::optional<std::size_t> at;
     std::size_t columns = 0;
@@ -121,7 +142,7 @@ Result<std::vector<double>> read_value_column(std::string_view text,
                            fmt::format("{} columns, not {} as above", fields.size(), columns));
         }
         std::string fault;
-        auto const value = number_of(fields[*at], fault);
+        auto const value = number_of(with_decimal_point(fields[*at], separator), fault);
         if (!value) return at_line(row.line, fault);
         values.push_back(*value);
         if (values.size() > kValuesMax) return at_line(row.line, "more than 100,000 values");

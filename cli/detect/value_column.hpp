@@ -12,7 +12,8 @@ namespace osora::cli {
 
 /// One value per row; a first row that is not a number is a header; blank lines do not count.
 /// `column` is a name from the header or a number from 1; it may be omitted when there is only one
-/// column. Text, empty fields and non-finite numbers are errors, which name the line.
+/// column. Columns may be split by semicolons, tabs or '|'; numbers then may have a decimal comma.
+/// Text, empty fields and non-finite numbers are errors, which name the line.
 [[nodiscard]] Result<std::vector<double>> read_value_column(
     std::string_view text, std::optional<std::string> const& column);
 

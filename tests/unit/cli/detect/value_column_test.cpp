@@ -42,6 +42,18 @@ TEST(ValueColumn, OneOfSeveralColumns) {
     EXPECT_EQ(error(text, "0"), "--column 0: there are columns 1 to 3");
 }
 
+// What Excel saves as CSV in many locales: iOfficeAI/OfficeCLI 352, SheetJS/sheetjs 2239.
+TEST(ValueColumn, OtherSeparatorsAndADecimalComma) {
+    EXPECT_THAT(values("run;step_s\r\na;1,0129\r\nb;1.02\r\n", "step_s"),
+                ElementsAre(1.0129, 1.02));
+    EXPECT_THAT(values("sep=;\nrun;step_s\na;1,5\n", "2"), ElementsAre(1.5));
+    EXPECT_THAT(values("run\tstep_s\na, b\t7\n", "step_s"), ElementsAre(7));
+    EXPECT_THAT(values("step | s\n7\n8\n"), ElementsAre(7, 8)) << "one column";
+    EXPECT_EQ(error("run;step_s\na;1,5,0\n", "2"), "line 2: '1,5,0' is no number");
+    EXPECT_EQ(error("run,step_s\na,\"1,5\"\n", "2"), "line 2: '1,5' is no number")
+        << "or fifteen hundred";
+}
+
 TEST(ValueColumn, BadValuesAreNamedWithTheirLine) {
     EXPECT_EQ(error("1\n\n2\nx\n"), "line 4: 'x' is no number");
     EXPECT_EQ(error("7,3\n7,4\n"),
