@@ -90,8 +90,9 @@ bool is_exception(std::string_view text) {
 
 /// A failure beside the program's own: in a finalizer, a thread, or while the interpreter ends.
 bool begins_aside(std::string_view text) {
-    constexpr std::array<std::string_view, 3> kAsides{
-        "Exception ignored in", "Error in atexit._run_exitfuncs", "Error in sys.excepthook"};
+    constexpr std::array<std::string_view, 4> kAsides{
+        "Exception ignored in", "Error in atexit._run_exitfuncs", "Error in sys.excepthook",
+        "--- Logging error ---"};
     bool const of_thread = has_part(text, "Exception in thread ") && text.ends_with(':');
     return of_thread || has_one_of(text, kAsides);
 }
@@ -120,14 +121,20 @@ bool is_consequence(std::string_view text) {
         has_part(text, "DataLoader worker (pid") && has_part(text, "exited unexpectedly");
     bool const of_queue =
         text == "_queue.Empty" || text == "queue.Empty";  // what a loader waits in
-    return of_loader || of_queue || has_part(text, "Fatal Python error: Aborted") ||
+    // torch.save() closes a file that it could not write.
+    bool const of_file = has_part(text, "inline_container.cc") && has_part(text, "unexpected pos ");
+    return of_loader || of_queue || of_file || has_part(text, "Fatal Python error: Aborted") ||
            is_of_launcher(text);
 }
 
 bool is_noise(std::string_view text) {
-    constexpr std::array<std::string_view, 6> kParts{
-        "frame #", "Exception raised from", "Warning:",
-        "WARNING", "To enable traceback",   "terminated with the following error:"};
+    constexpr std::array<std::string_view, 7> kParts{"frame #",
+                                                     "Exception raised from",
+                                                     "Warning:",
+                                                     "WARNING",
+                                                     "To enable traceback",
+                                                     "terminated with the following error:",
+                                                     "Failed to send MESSAGE_TASK_EXIT"};
     // Rich's box around a traceback, and the rows of torchrun's summary.
     constexpr std::array<std::string_view, 7> kStarts{
         "\xe2\x94\x82", "wandb:",      "time      :", "host      :",

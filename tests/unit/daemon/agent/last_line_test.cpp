@@ -198,6 +198,37 @@ TEST(FailureLine, IsNotOfAThreadOrAFinalizer) {
         << "nothing else failed";
 }
 
+// innnky/so-vits-svc 46, verl-project/verl 3346: torch.save() on a full disk.
+TEST(FailureLine, IsTheWriteThatFailed) {
+    EXPECT_EQ(last_line_of("Traceback (most recent call last):\n"
+                           "  File \"/opt/lib/serialization.py\", line 650, in _save\n"
+                           "RuntimeError: [enforce fail at inline_container.cc:445] . "
+                           "PytorchStreamWriter failed writing file data/176: file write failed\n\n"
+                           "During handling of the above exception, another exception occurred:\n\n"
+                           "Traceback (most recent call last):\n"
+                           "  File \"/opt/lib/serialization.py\", line 424, in save\n"
+                           "RuntimeError: [enforce fail at inline_container.cc:300] . unexpected "
+                           "pos 190007680 vs 190007572\n"),
+              "RuntimeError: [enforce fail at inline_container.cc:445] . PytorchStreamWriter "
+              "failed writing file data/176: file write failed");
+}
+
+// facebookincubator/submitit 1708, ykdai/Flare7K 25.
+TEST(FailureLine, IsNotThatOfALogOrOfAStepThatEnds) {
+    EXPECT_EQ(last_line_of("slurmstepd: error: *** STEP 608.0 ON n1 CANCELLED AT "
+                           "2022-08-12T02:06:12 DUE TO JOB REQUEUE ***\n"
+                           "slurmstepd: error: Failed to send MESSAGE_TASK_EXIT: Connection "
+                           "refused\n"),
+              "slurmstepd: error: *** STEP 608.0 ON n1 CANCELLED AT 2022-08-12T02:06:12 DUE TO "
+              "JOB REQUEUE ***");
+    EXPECT_EQ(last_line_of("ValueError: clip 17 has no frames\n--- Logging error ---\n"
+                           "Traceback (most recent call last):\n"
+                           "  File \"/opt/lib/logging/__init__.py\", line 1113, in emit\n"
+                           "OSError: [Errno 28] No space left on device\n"
+                           "Call stack:\n  File \"train.py\", line 3\nMessage: 'saved'\n"),
+              "ValueError: clip 17 has no frames");
+}
+
 // suprosanna/relationformer 18: the worker was killed while the loader waited for its queue.
 TEST(FailureLine, IsNotTheQueueThatALoaderWaitsFor) {
     EXPECT_EQ(last_line_of("Traceback (most recent call last):\n"
