@@ -120,7 +120,10 @@ FailureClass classify_failure(RankFailed const& failed, bool exec) {
 
 std::string describe(RankFailed const& failed, bool exec) {
     std::string text = fmt::format("rank {} on node {} ", failed.rank, failed.node);
-    if (failed.oom_killed) {
+    if (failed.oom_killed && failed.signal == 0) {
+        text += fmt::format("exited with {}: the kernel killed a process of it, out of memory",
+                            failed.exit_code);
+    } else if (failed.oom_killed) {
         text += "was killed by the kernel: out of memory";
     } else if (failed.signal != 0) {
         text += fmt::format("was killed by signal {}", failed.signal);

@@ -170,7 +170,8 @@ constexpr std::array kRunErrors{
     Explanation{
         .id = "E-killed",
         .title = "a rank was killed",
-        .meaning = "Another process, the kernel or an administrator sent the worker a signal.",
+        .meaning = "Another process, the kernel or an administrator sent the worker, or a process "
+                   "that it started, a signal.",
         .causes = "the host ran out of memory: the cause says so\n"
                   "Slurm ended the step\n"
                   "somebody used kill",

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <csignal>
 #include <utility>
 #include <vector>
 
@@ -107,16 +108,8 @@ bool is_of_launcher(std::string_view text) {
     return has_part(text, "srun: error: ") && has_part(text, "Exited with exit code");
 }
 
-/// Such a process could not say more.
-bool tells_of_kill(std::string_view text) {
-    constexpr std::array<std::string_view, 4> kKills{
-        "Signal 9 (SIGKILL) received by PID ", "failed (exitcode: -9)",
-        "exits with return code = -9", "died with <Signals.SIGKILL"};
-    return has_one_of(text, kKills);
-}
-
 bool is_consequence(std::string_view text) {
-    if (tells_of_kill(text)) return false;
+    if (tells_of_kill(text)) return false;  // such a process could not say more
     bool const of_loader =
         has_part(text, "DataLoader worker (pid") && has_part(text, "exited unexpectedly");
     bool const of_queue =
@@ -238,6 +231,20 @@ std::string shown_reason(std::string_view text) {
 }
 
 }  // namespace
+
+bool tells_of_kill(std::string_view line) {
+    constexpr std::array<std::string_view, 5> kKills{
+        "Signal 9 (SIGKILL) received by PID ", "failed (exitcode: -9)",
+        "exits with return code = -9", "died with <Signals.SIGKILL", "is killed by signal: Killed"};
+    // Bash: "run.sh: line 3: 4121 Killed                  python train.py"
+    bool const of_shell = has_part(line, ": line ") && has_part(line, " Killed  ");
+    return of_shell || has_one_of(line, kKills);
+}
+
+bool ended_by_kill(int exit_code, int signal, std::string_view last_line) {
+    constexpr int kOfShell = 128;  // a shell exits with this and the signal of its program
+    return signal == SIGKILL || exit_code == kOfShell + SIGKILL || tells_of_kill(last_line);
+}
 
 std::string last_line_of(std::string_view tail) {
     LineJudge judge;

@@ -12,6 +12,13 @@ namespace osora::daemon {
 /// warnings and hints do not count. At most 300 bytes of it.
 [[nodiscard]] std::string last_line_of(std::string_view tail);
 
+/// Whether `line` says that SIGKILL ended a process of the program: a loader's worker, or one that
+/// torchrun, accelerate, DeepSpeed or a script started.
+[[nodiscard]] bool tells_of_kill(std::string_view line);
+
+/// Whether SIGKILL ended a rank, or a process of it by which the rank ended.
+[[nodiscard]] bool ended_by_kill(int exit_code, int signal, std::string_view last_line);
+
 /// The last lines of `tail` that fit into `bytes`, as valid text without control characters.
 [[nodiscard]] std::string last_part(std::string_view tail, std::size_t bytes);
 

@@ -283,15 +283,16 @@ asio::awaitable<void> Workers::watch(std::shared_ptr<Worker> worker, Child child
         int const left = co_await end_orphans(scope, options_.orphan_limit_s);
         if (left > 0) log_.error("cannot kill processes", {{"count", left}});
     }
-    long const kills = oom_kills("/").value_or(0);
-    bool const oom_killed = status.signal == SIGKILL && kills > oom_kills_;
-    if (oom_killed) oom_kills_ = kills;
-    WorkerExited exited{worker->attempt, worker->rank, status.exit_code, status.signal, oom_killed};
+    WorkerExited exited{worker->attempt, worker->rank, status.exit_code, status.signal, false};
     if (status.signal != 0 || status.exit_code != 0) exited.tail = tail(*worker);
     // A process that was killed from outside could not report a failure itself.
     bool const killed = status.signal == SIGKILL || status.signal == SIGTERM ||
                         status.signal == SIGINT || status.signal == SIGHUP;
     if (!killed) exited.last_line = last_line_of(exited.tail);
+    long const kills = oom_kills("/").value_or(0);
+    bool const by_kill = ended_by_kill(status.exit_code, status.signal, exited.last_line);
+    exited.oom_killed = by_kill && kills > oom_kills_;
+    if (exited.oom_killed) oom_kills_ = kills;
     exited.tail = last_part(exited.tail, kTailKept);
     on_input_(std::move(exited));
 }

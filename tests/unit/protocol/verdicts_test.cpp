@@ -112,6 +112,15 @@ TEST(Verdicts, HardwareOfAGpuIsAFaultOfTheNode) {
 
 TEST(Verdicts, CausesAreSentences) {
     EXPECT_EQ(describe(killed(9), false), "rank 3 on node 1 was killed by signal 9");
+    RankFailed hungry = killed(9);
+    hungry.oom_killed = true;
+    EXPECT_EQ(describe(hungry, true), "rank 3 on node 1 was killed by the kernel: out of memory");
+    RankFailed starved = exited(1);
+    starved.oom_killed = true;
+    starved.message = "DataLoader worker (pid 9) is killed by signal: Killed.";
+    EXPECT_EQ(describe(starved, true),
+              "rank 3 on node 1 exited with 1: the kernel killed a process of it, out of memory: "
+              "DataLoader worker (pid 9) is killed by signal: Killed.");
     RankFailed failed = exited(13);
     failed.message = "manifest clips.csv: empty";
     EXPECT_EQ(describe(failed, false),

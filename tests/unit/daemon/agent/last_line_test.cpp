@@ -2,8 +2,11 @@
 // that a person reads.
 #include "daemon/agent/last_line.hpp"
 
+#include "base/text/text.hpp"
+
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <string>
 
 namespace osora::daemon {
@@ -240,6 +243,28 @@ TEST(FailureLine, IsNotTheQueueThatALoaderWaitsFor) {
                            "  File \"/opt/lib/dataloader.py\", line 1133, in _try_get_data\n"
                            "RuntimeError: DataLoader worker (pid(s) 4121) exited unexpectedly\n"),
               "RuntimeError: DataLoader worker (pid(s) 4121) exited unexpectedly");
+}
+
+// pytorch/pytorch 8976, xxayt/MGSV 2, deepspeedai/DeepSpeed 3232, bmaltais/kohya_ss 2556.
+TEST(FailureLine, TellsThatAProcessWasKilled) {
+    for (char const* line :
+         {"RuntimeError: DataLoader worker (pid 108439) is killed by signal: Killed. ",
+          "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -9) local_rank: 0 "
+          "(pid: 178) of binary: /opt/bin/python",
+          "  traceback : Signal 9 (SIGKILL) received by PID 178",
+          "[ERROR] [launch.py:434:sigkill_handler] ['python3'] exits with return code = -9",
+          "subprocess.CalledProcessError: Command '['python']' died with <Signals.SIGKILL: 9>.",
+          "/home/ana/run.sh: line 3:  4121 Killed                  python train.py"}) {
+        EXPECT_TRUE(tells_of_kill(line)) << line;
+        EXPECT_EQ(last_line_of("loading\n" + std::string(line) + "\n"), trimmed(line));
+    }
+    EXPECT_FALSE(tells_of_kill("RuntimeError: DataLoader worker (pid 9) is killed by signal: Bus"));
+    EXPECT_FALSE(tells_of_kill("failed (exitcode: 1) local_rank: 0"));
+    EXPECT_TRUE(ended_by_kill(0, SIGKILL, ""));
+    EXPECT_TRUE(ended_by_kill(137, 0, "Killed")) << "a shell, whose program was killed";
+    EXPECT_TRUE(ended_by_kill(1, 0, "DataLoader worker (pid 9) is killed by signal: Killed. "));
+    EXPECT_FALSE(ended_by_kill(1, 0, "ValueError"));
+    EXPECT_FALSE(ended_by_kill(0, SIGTERM, "")) << "SIGTERM";
 }
 
 TEST(FailureLine, IsAnyExceptionThatEndsATraceback) {
