@@ -21,6 +21,7 @@ constexpr std::size_t kLinesSearched = 30;         // of plain text, from the en
 constexpr std::size_t kLinesBeforeLauncher = 100;  // it only says that a process failed
 constexpr std::size_t kShownMax = 300;
 constexpr std::string_view kTraceback = "Traceback (most recent call last)";
+constexpr std::string_view kDeviceAssert = "device-side assert triggered";
 
 enum class Says {
     text,
@@ -116,8 +117,8 @@ bool is_consequence(std::string_view text) {
         text == "_queue.Empty" || text == "queue.Empty";  // what a loader waits in
     // torch.save() closes a file that it could not write.
     bool const of_file = has_part(text, "inline_container.cc") && has_part(text, "unexpected pos ");
-    return of_loader || of_queue || of_file || has_part(text, "Fatal Python error: Aborted") ||
-           is_of_launcher(text);
+    return of_loader || of_queue || of_file || has_part(text, kDeviceAssert) ||
+           has_part(text, "Fatal Python error: Aborted") || is_of_launcher(text);
 }
 
 bool is_noise(std::string_view text) {
@@ -196,6 +197,13 @@ bool lost_its_peers(std::string_view text) {
     return protocol::classify_failure(failed, true).secondary;
 }
 
+/// Of two consequences: a launcher that names no signal says less than anything else.
+bool says_less(std::string_view known, std::string_view other) {
+    if (known.empty() || has_part(known, "ChildFailedError")) return true;
+    bool const names_signal = has_part(known, ") received by PID ");
+    return is_of_launcher(known) && !names_signal && !is_of_launcher(other);
+}
+
 /// The last cause, else the last consequence, else "". In the output of a launcher, ranks that lost
 /// a peer print later than that peer; torchrun lists the first failure last.
 std::string_view reason_among(std::vector<JudgedLine> const& lines) {
@@ -208,13 +216,14 @@ std::string_view reason_among(std::vector<JudgedLine> const& lines) {
         if (is_listed && has_part(line->text, ") received by PID ")) continue;
         if (line->says == Says::text || line->says == Says::noise) continue;
         bool const is_cause = line->says == Says::cause;
+        bool const asserted = has_part(consequence, kDeviceAssert);  // the kernel printed what
+        if (is_cause && asserted && !has_part(line->text, "Assertion `")) continue;
         if (is_cause && !(launched && lost_its_peers(line->text))) return line->text;
         if (!launched && is_of_launcher(line->text)) {
             launched = true;
             left = kLinesBeforeLauncher;
         }
-        bool const says_less = has_part(consequence, "ChildFailedError");
-        if (consequence.empty() || says_less) consequence = line->text;
+        if (says_less(consequence, line->text)) consequence = line->text;
     }
     return consequence;
 }

@@ -117,6 +117,13 @@ TEST(FailureLine, IsThatOfTheFirstProcessThatTorchrunLost) {
     EXPECT_EQ(last_line_of(failed_there + summary_of_torchrun("", kSeeElsewhere)), kOutOfMemory);
     EXPECT_EQ(last_line_of(failed_there + summary_of_torchrun(kKilled, kSeeElsewhere)),
               kOutOfMemory);
+    std::string const lost = failed_there.substr(failed_there.find("[rank0]"));
+    EXPECT_EQ(last_line_of(lost + summary_of_torchrun("", kSeeElsewhere)),
+              "socketProgress: Connection closed by remote peer n2<42830>");
+    EXPECT_EQ(last_line_of(lost + summary_of_torchrun("",
+                                                      "  traceback : Signal 11 (SIGSEGV) "
+                                                      "received by PID 2630\n")),
+              "traceback : Signal 11 (SIGSEGV) received by PID 2630");
     EXPECT_EQ(last_line_of("loading\n" + summary_of_torchrun("", kKilled)),
               "traceback : Signal 9 (SIGKILL) received by PID 2630");
     EXPECT_EQ(last_line_of(summary_of_torchrun("",
@@ -243,6 +250,26 @@ TEST(FailureLine, IsNotTheQueueThatALoaderWaitsFor) {
                            "  File \"/opt/lib/dataloader.py\", line 1133, in _try_get_data\n"
                            "RuntimeError: DataLoader worker (pid(s) 4121) exited unexpectedly\n"),
               "RuntimeError: DataLoader worker (pid(s) 4121) exited unexpectedly");
+}
+
+// WENGSYX/CMIVQA_Baseline 16, Scalsol/RepPointsV2 15, xhw205/GPLinker_torch 14.
+TEST(FailureLine, IsTheAssertionOfADevice) {
+    std::string const kernel =
+        "/build/ATen/native/cuda/Loss.cu:94: operator(): block: [1,0,0], thread: [115,0,0] "
+        "Assertion `input_val >= zero && input_val <= one` failed.";
+    std::string const raised =
+        "Traceback (most recent call last):\n  File \"train.py\", line 40\n"
+        "RuntimeError: CUDA error: device-side assert triggered\n"
+        "CUDA kernel errors might be asynchronously reported at some other API call.\n";
+    std::string const terminated =
+        "terminate called after throwing an instance of 'c10::Error'\n"
+        "  what():  CUDA error: device-side assert triggered\n"
+        "frame #0: c10::Error::Error(c10::SourceLocation) + 0x6d (0x7f0e in x.so)\n";
+    EXPECT_EQ(last_line_of(kernel + "\n" + raised), kernel);
+    EXPECT_EQ(last_line_of(raised + kernel + "\n"), kernel);
+    EXPECT_EQ(last_line_of(kernel + "\n" + raised + terminated), kernel);
+    EXPECT_EQ(last_line_of("ERROR: cannot import x\n" + raised),
+              "RuntimeError: CUDA error: device-side assert triggered");
 }
 
 // pytorch/pytorch 8976, xxayt/MGSV 2, deepspeedai/DeepSpeed 3232, bmaltais/kohya_ss 2556.
