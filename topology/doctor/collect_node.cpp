@@ -251,6 +251,10 @@ void add_xids(NodeEvidence& node, std::string_view text) {
             if (std::ranges::find(known, each) == known.end()) known.push_back(each);
         }
     }
+    for (auto& [address, event] : fatal_events_of_dmesg(text)) {
+        auto& known = gpu_at(node, address).fatal_event;
+        if (known.empty()) known = std::move(event);
+    }
     std::ranges::move(fatal_sxids_of_dmesg(text), std::back_inserter(node.nvswitch_faults));
 }
 

@@ -1,12 +1,14 @@
 #include "topology/doctor/host_text.hpp"
 
 #include "base/text/text.hpp"
+#include "topology/xid.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 namespace osora::topology::doctor {
 namespace {
@@ -182,22 +184,112 @@ SmiReport parse_nvidia_smi(View text) {
     return report;
 }
 
+namespace {
+
+constexpr std::size_t kGpusOfDmesgMax = 64;
+constexpr int kOffTheBus = 79;
+
+/// The number at the start of a text; -1 = none that could be an Xid.
+int xid_at(View text) {
+    auto const xid = number(text.substr(0, text.find_first_not_of("0123456789")));
+    return xid && *xid < 10'000 ? static_cast<int>(*xid) : -1;
+}
+
+struct XidLine {
+    std::string address;  // "0000:3b:00"
+    View words;           // "79, pid=0, GPU has fallen off the bus."
+    int cause = -1;       // 149 of "45, pid=7, Ch 00000001 caused by previous Xid 149"
+};
+
+std::optional<XidLine> xid_line(View line) {
+    std::size_t const at = line.find("Xid (PCI:");
+    bool const of_switch = at != View::npos && at > 0 && line[at - 1] == 'S';
+    if (at == View::npos || of_switch) return {};
+    View const rest = line.substr(at + View("Xid (PCI:").size());
+    std::size_t const close = rest.find("):");
+    if (close == View::npos || close > 16) return {};
+    XidLine found{.address = lower(rest.substr(0, close)),
+                  .words = trimmed(rest.substr(close + 2))};
+    constexpr View kCause = "caused by previous Xid ";
+    std::size_t const cause = found.words.find(kCause);
+    if (cause != View::npos) found.cause = xid_at(found.words.substr(cause + kCause.size()));
+    return found;
+}
+
+/// "0000:44:00" of "NVRM: GPU 0000:44:00.0: GPU has fallen off the bus.", "NVRM: The NVIDIA GPU
+/// 0000:b3:00.0" and "NVRM: GPU at 0000:01:00.0 has ..."; "" = the line names no GPU.
+std::string gpu_named(View line) {
+    std::size_t const driver = line.find("NVRM: ");
+    std::size_t const at = driver == View::npos ? driver : line.find("GPU ", driver);
+    if (at == View::npos) return {};
+    View word = line.substr(at + View("GPU ").size());
+    if (word.starts_with("at ")) word.remove_prefix(3);
+    word = word.substr(0, word.find(' '));
+    while (word.ends_with(':') || word.ends_with('\r')) word.remove_suffix(1);
+    std::string const address = lspci_address(word);
+    return address.substr(0, address.find('.'));
+}
+
+/// NVLink errors since Blackwell, 144 to 150, say themselves whether they are fatal; 154 says what
+/// the GPU needs. Channels that an NVLink error or a fatal Xid ended are lost with their ranks.
+bool is_fatal_event(XidLine const& line) {
+    auto const is_nvlink = [](int xid) { return xid >= 144 && xid <= 150; };
+    int const xid = xid_at(line.words);
+    if (is_nvlink(xid)) return line.words.find(" Fatal ") != View::npos;
+    if (xid == 154) {
+        std::size_t const to = line.words.rfind(" to ");
+        View const action = to == View::npos ? View() : line.words.substr(to);
+        return action.find("Reset") != View::npos || action.find("Reboot") != View::npos ||
+               action.find("Drain") != View::npos;
+    }
+    return is_nvlink(line.cause) || is_fatal_xid(line.cause);
+}
+
+/// "154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)": it was reset.
+bool is_recovery(XidLine const& line) {
+    return xid_at(line.words) == 154 && line.words.ends_with("(None)");
+}
+
+}  // namespace
+
 std::map<std::string, std::vector<int>> xids_of_dmesg(View text) {
     constexpr std::size_t kKept = 64;
     std::map<std::string, std::vector<int>> xids;
+    auto const add = [&](std::string const& address, int xid) {
+        if (xids.size() >= kGpusOfDmesgMax && !xids.contains(address)) return;
+        auto& list = xids[address];
+        if (xid >= 0 && list.size() < kKept) list.push_back(xid);
+    };
+    std::string named;  // in this line, or in an earlier one: a message may have three lines
     each_line(text, [&](View line) {
-        std::size_t const at = line.find("Xid (PCI:");
-        bool const of_switch = at != View::npos && at > 0 && line[at - 1] == 'S';
-        if (at == View::npos || of_switch) return;
-        View const rest = line.substr(at + View("Xid (PCI:").size());
-        std::size_t const close = rest.find("):");
-        if (close == View::npos || close > 16 || xids.size() >= kKept) return;
-        View const code = trimmed(rest.substr(close + 2));
-        auto const xid = number(code.substr(0, code.find_first_not_of("0123456789")));
-        auto& list = xids[lower(rest.substr(0, close))];
-        if (xid && *xid < 10'000 && list.size() < kKept) list.push_back(static_cast<int>(*xid));
+        if (auto const found = xid_line(line)) {
+            if (found->cause >= 0) add(found->address, found->cause);
+            add(found->address, xid_at(found->words));
+            return;
+        }
+        if (auto gpu = gpu_named(line); !gpu.empty()) named = std::move(gpu);
+        bool const lost =
+            line.find("NVRM: ") != View::npos && line.find("fallen off the bus") != View::npos;
+        if (lost && !named.empty()) add(named, kOffTheBus);
     });
     return xids;
+}
+
+std::map<std::string, std::string> fatal_events_of_dmesg(View text) {
+    constexpr std::size_t kBytes = 120;
+    std::map<std::string, std::string> events;
+    each_line(text, [&](View line) {
+        auto const found = xid_line(line);
+        if (!found) return;
+        if (is_recovery(*found)) {
+            auto const known = events.find(found->address);
+            if (known != events.end() && known->second.starts_with("154")) events.erase(known);
+        }
+        if (!is_fatal_event(*found) || events.size() >= kGpusOfDmesgMax) return;
+        View const words = found->words.substr(0, found->words.find(" (0x0"));
+        events.emplace(found->address, trimmed(words.substr(0, kBytes)));
+    });
+    return events;
 }
 
 std::vector<std::string> fatal_sxids_of_dmesg(View text) {

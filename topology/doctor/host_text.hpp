@@ -35,8 +35,13 @@ struct SmiReport {
 };
 [[nodiscard]] SmiReport parse_nvidia_smi(std::string_view text);
 
-/// Xids in the kernel's log, by PCI address in lower case: "0000:3b:00".
+/// Xids in the kernel's log, by PCI address in lower case: "0000:3b:00". A GPU that "has fallen off
+/// the bus" has 79, as newer drivers do not always write one.
 [[nodiscard]] std::map<std::string, std::vector<int>> xids_of_dmesg(std::string_view text);
+
+/// What the driver itself calls fatal, the first of each GPU: "149, NETIR_LINK_EVT Fatal XC0 i0
+/// Link 00", "154, GPU recovery action changed from 0x0 (None) to 0x2 (Node Reboot Required)".
+[[nodiscard]] std::map<std::string, std::string> fatal_events_of_dmesg(std::string_view text);
 
 /// "SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up": errors reported by NVSwitches
 /// that end the work of their GPUs.

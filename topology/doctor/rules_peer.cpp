@@ -185,7 +185,15 @@ std::string xids_text(std::vector<int> const& xids) {
                                    XidMeaning{94, "contained memory error"},
                                    XidMeaning{95, "uncontained memory error"},
                                    XidMeaning{119, "its firmware (GSP) does not answer"},
-                                   XidMeaning{120, "its firmware (GSP) failed"}};
+                                   XidMeaning{120, "its firmware (GSP) failed"},
+                                   XidMeaning{144, "NVLink error"},
+                                   XidMeaning{145, "NVLink error"},
+                                   XidMeaning{146, "NVLink error"},
+                                   XidMeaning{147, "NVLink error"},
+                                   XidMeaning{148, "NVLink error"},
+                                   XidMeaning{149, "NVLink error"},
+                                   XidMeaning{150, "NVLink error"},
+                                   XidMeaning{154, "what the GPU needs has changed"}};
     std::string text = "Xid ";
     for (int const xid : xids) {
         auto const known = std::ranges::find(kMeanings, xid, &XidMeaning::xid);
@@ -223,8 +231,9 @@ void check_gpu(NodeEvidence const& node, GpuState const& gpu, Outcome& outcome) 
     std::string const name =
         gpu.gpu < 0 ? "The GPU at " + gpu.address : fmt::format("GPU {}", gpu.gpu);
     std::string const exclude = fmt::format("exclude it {}", kExclude);
-    if (std::ranges::any_of(gpu.xids, is_fatal_xid)) {
-        add(Severity::fault, name + " has reported a fatal Xid", xids_text(gpu.xids),
+    if (std::ranges::any_of(gpu.xids, is_fatal_xid) || !gpu.fatal_event.empty()) {
+        std::string const event = gpu.fatal_event.empty() ? "" : "; Xid " + gpu.fatal_event;
+        add(Severity::fault, name + " has reported a fatal Xid", xids_text(gpu.xids) + event,
             "ranks on it fail or give wrong sums", {exclude + ", reset or replace the GPU", 1});
     } else if (!gpu.xids.empty()) {
         bool const by_program = std::ranges::all_of(gpu.xids, is_program_xid);

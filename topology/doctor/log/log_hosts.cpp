@@ -133,8 +133,14 @@ Origin origin_of_kernel(View line) {
     return {"", plain ? words.back() : View(), {}};
 }
 
+bool is_lost_gpu(View line) {
+    return line.find("NVRM: ") != View::npos && line.find("fallen off the bus") != View::npos;
+}
+
+/// Of a GPU that has fallen off the bus, the line before may name its address.
 bool is_of_kernel(View line) {
-    return line.find("Xid (PCI:") != View::npos;  // SXid, too
+    bool const is_xid = line.find("Xid (PCI:") != View::npos;  // SXid, too
+    return is_xid || is_lost_gpu(line) || line.find("NVRM: The NVIDIA GPU ") != View::npos;
 }
 
 /// Programs and notes also mention NCCL: only these lines make a node of a text without hosts.
@@ -143,7 +149,7 @@ bool is_certain(View line) {
                             "Watchdog caught collective operation timeout: WorkNCCL"}) {
         if (line.find(each) != View::npos) return true;
     }
-    return false;
+    return is_lost_gpu(line);
 }
 
 Origin origin_of(View line) {

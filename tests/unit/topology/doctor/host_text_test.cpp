@@ -106,5 +106,45 @@ TEST(Dmesg, Xids) {
     EXPECT_THAT(xids.at("0000:3b:00"), testing::ElementsAre(79, 154));
 }
 
+TEST(Dmesg, AGpuThatFellOffTheBusWithoutAnXid) {
+    // NVIDIA/NVSentinel issue 155, leptonai/gpud pull request 1209
+    auto const xids = xids_of_dmesg(
+        "[ 1843.3] NVRM: The NVIDIA GPU 0000:b3:00.0\n"
+        "               NVRM: (PCI ID: 10de:26b5) installed in this system has\n"
+        "               NVRM: fallen off the bus and is not responding to commands.\n"
+        "[ 1844.1] NVRM: GPU 0008:01:00.0: GPU has fallen off the bus.\n"
+        "[ 1845.0] NVRM: The NVIDIA GPU 0000:c1:00.0 (PCI ID: 10de:1b80)\n"
+        "               NVRM: installed in this system is not supported by the 595 driver\n"
+        "the operator's note: fallen off the bus\n");
+    ASSERT_EQ(xids.size(), 2u);
+    EXPECT_THAT(xids.at("0000:b3:00"), testing::ElementsAre(79));
+    EXPECT_THAT(xids.at("0008:01:00"), testing::ElementsAre(79));
+}
+
+TEST(Dmesg, WhatTheDriverCallsFatal) {
+    // leptonai/gpud pull requests 1160 and 1174; NVIDIA/open-gpu-kernel-modules issue 1150
+    auto const events = fatal_events_of_dmesg(
+        "NVRM: Xid (PCI:0000:01:00): 144, SAW_MVB Nonfatal XC0 i0 Link 0 (0x00000001)\n"
+        "NVRM: Xid (PCI:0000:02:00): 149, NETIR_LINK_EVT Fatal XC0 i0 Link 00 (0x026001c6)\n"
+        "NVRM: Xid (PCI:0000:02:00): 145, RLW_REMAP Fatal XC0 i0 Link 08 (0x00000004)\n"
+        "NVRM: Xid (PCI:0000:03:00): 154, GPU recovery action changed from 0x0 (None) to 0x2 (Node "
+        "Reboot Required)\n"
+        "NVRM: Xid (PCI:0000:04:00): 154, GPU recovery action changed from 0x1 (GPU Reset "
+        "Required) "
+        "to 0x0 (None)\n"
+        "NVRM: Xid (PCI:0000:07:00): 154, GPU recovery action changed from 0x0 (None) to 0x1 (GPU "
+        "Reset Required)\n"
+        "NVRM: Xid (PCI:0000:07:00): 154, GPU recovery action changed from 0x1 (GPU Reset "
+        "Required) to 0x0 (None)\n"
+        "NVRM: Xid (PCI:0000:DC:00): 45, pid=7, name=python3, Ch 00000001 caused by previous Xid "
+        "149\n"
+        "NVRM: Xid (PCI:0000:06:00): 45, pid=7, name=python3, Ch 00000001 caused by previous Xid "
+        "31\n");
+    EXPECT_EQ(events.size(), 3u);
+    EXPECT_EQ(events.at("0000:02:00"), "149, NETIR_LINK_EVT Fatal XC0 i0 Link 00");
+    EXPECT_THAT(events.at("0000:03:00"), testing::EndsWith("(Node Reboot Required)"));
+    EXPECT_THAT(events.at("0000:dc:00"), testing::EndsWith("caused by previous Xid 149"));
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor

@@ -1,0 +1,60 @@
+// What people reported of logs: each test names the thread; hosts, addresses and times are others.
+#include "tests/unit/topology/doctor/log_files.hpp"
+
+#include <gmock/gmock.h>
+
+namespace osora::topology::doctor {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+/// The only finding of one log; `severity` is checked.
+Finding finding_of(std::string const& text, Severity severity = Severity::fault) {
+    auto const diagnosis = diagnosis_of({{"job.log", text}});
+    EXPECT_THAT(diagnosis.findings, SizeIs(1)) << text;
+    if (diagnosis.findings.empty()) return {};
+    EXPECT_EQ(diagnosis.findings.front().severity, severity);
+    return diagnosis.findings.front();
+}
+
+TEST(Reports, AGpuThatFellOffTheBusWithoutAnXid) {
+    // leptonai/gpud pull request 1209, NVIDIA/NVSentinel issue 155
+    auto const found = finding_of(
+        "Feb 14 05:03:41 gpu-7 kernel: mlx5_core 0000:ab:00.0 mlx5_5: Port: 1 Link ACTIVE\n"
+        "Feb 14 05:03:42 gpu-7 kernel: NVRM: The NVIDIA GPU 0000:b3:00.0\n"
+        "                               NVRM: (PCI ID: 10de:26b5) installed in this system has\n"
+        "                               NVRM: fallen off the bus and is not responding to "
+        "commands.\n");
+    EXPECT_THAT(found.nodes, ElementsAre("gpu-7"));
+    EXPECT_EQ(found.title, "The GPU at 0000:b3:00 has reported a fatal Xid");
+    EXPECT_THAT(found.seen, HasSubstr("Xid 79 (it has fallen off the bus)"));
+}
+
+TEST(Reports, AnNvlinkErrorIsFatalWhereTheDriverSaysSo) {
+    // leptonai/gpud pull request 1174
+    auto const fatal = finding_of(
+        "Feb 14 05:03:42 gpu-7 kernel: NVRM: Xid (PCI:0019:01:00): 149, NETIR Fatal XC0 i0 Link -1 "
+        "(0x000fe406 0x00000000)\n");
+    EXPECT_THAT(fatal.seen, HasSubstr("Xid 149 (NVLink error); Xid 149, NETIR Fatal"));
+    auto const other = finding_of(
+        "Feb 14 05:03:42 gpu-7 kernel: NVRM: Xid (PCI:0018:01:00): 145, RLW_RXPIPE Nonfatal XC0 i0 "
+        "Link 13 (0x0409a0c2 0x00000008)\n",
+        Severity::info);
+    EXPECT_EQ(other.seen, "Xid 145 (NVLink error)");
+}
+
+TEST(Reports, AChannelThatAnNvlinkErrorEndedIsNotTheProgramsFault) {
+    // NVIDIA/open-gpu-kernel-modules issue 1150
+    auto const found = finding_of(
+        "May 18 10:00:00 gpu-7 kernel: NVRM: Xid (PCI:0000:dc:00): 45, pid=1818990, name=python3, "
+        "Ch 00000001 caused by previous Xid 149\n");
+    EXPECT_THAT(found.seen, HasSubstr("Xid 149 (NVLink error), 45"));
+}
+
+}  // namespace
+}  // namespace osora::topology::doctor
