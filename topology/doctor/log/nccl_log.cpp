@@ -17,7 +17,7 @@ void read_channel(NcclLog& log, View via) {
         ++log.via_p2p;
     } else if (via.starts_with("SHM") || via.starts_with("direct shared memory")) {
         ++log.via_shm;
-    } else if (via.starts_with("NET/Socket")) {
+    } else if (via.starts_with("NET/Socket") || via.starts_with("NET/FastSocket")) {
         ++log.via_socket;
     } else if (via.starts_with("NET/")) {
         ++log.via_ib;
@@ -96,7 +96,9 @@ void read_network(NcclLog& log, View line) {
     }
     if (line.find("NET/IB : No device found") != View::npos) log.no_ib_device = true;
     if (auto const rest = after(line, "GPU Direct RDMA Disabled for ")) {
-        if (rest->starts_with("HCA")) log.gdr_disabled_for_hca = true;
+        // TCP never has it: "NET/FastSocket : GPU Direct RDMA Disabled for HCA 0 'eth0'".
+        bool const tcp = line.find("Socket : GPU Direct RDMA") != View::npos;
+        if (rest->starts_with("HCA") && !tcp) log.gdr_disabled_for_hca = true;
         if (auto const distance = after(*rest, "(distance ");
             distance && log.gdr_distance.empty()) {
             log.gdr_distance = "distance " + std::string(until(*distance, ")").substr(0, 32));

@@ -1,6 +1,7 @@
 // What people reported of logs: each test names the thread; hosts, addresses and times are others.
 #include "tests/unit/topology/doctor/log_files.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 namespace osora::topology::doctor {
@@ -54,6 +55,24 @@ TEST(Reports, AChannelThatAnNvlinkErrorEndedIsNotTheProgramsFault) {
         "May 18 10:00:00 gpu-7 kernel: NVRM: Xid (PCI:0000:dc:00): 45, pid=1818990, name=python3, "
         "Ch 00000001 caused by previous Xid 149\n");
     EXPECT_THAT(found.seen, HasSubstr("Xid 149 (NVLink error), 45"));
+}
+
+TEST(Reports, TcpHasNoGpuDirect) {
+    // NVIDIA/nccl issue 1519, huggingface/accelerate issue 2183
+    for (char const* const net : {"FastSocket", "Socket"}) {
+        std::string text;
+        for (int const rank : {0, 1}) {
+            std::string const head = fmt::format("h{}:13878:13953 [0] NCCL INFO ", rank);
+            text += head + "NET/" + net + " : GPU Direct RDMA Disabled for HCA 0 'eth0'\n";
+            text += head + "Using network " + net + "\n";
+            text += head + "Channel 00/0 : 0[0] -> 1[0] [send] via NET/" + net + "/0\n";
+        }
+        auto const evidence = evidence_of({{"job.log", text}});
+        EXPECT_THAT(diagnose(evidence).findings, IsEmpty()) << net;
+        ASSERT_THAT(evidence.nodes, SizeIs(2));
+        EXPECT_EQ(evidence.nodes[0].log.via_socket, 1);
+        EXPECT_EQ(evidence.nodes[0].log.via_ib, 0);
+    }
 }
 
 }  // namespace
