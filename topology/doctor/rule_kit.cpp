@@ -29,6 +29,7 @@ std::optional<long> number_of(NodeEvidence const& node, std::string_view name) {
 std::string version_of(NodeEvidence const& node, std::string const& name) {
     // The running version is more reliable than the installed one.
     if (name == "nccl" && node.log.versions.size() == 1) return *node.log.versions.begin();
+    if (name == "rccl" && node.log.rccl.size() == 1) return *node.log.rccl.begin();
     auto const found = node.versions.find(name);
     if (found != node.versions.end()) return found->second;
     if (name == "cuda") return node.log.cuda;

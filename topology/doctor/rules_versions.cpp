@@ -22,6 +22,7 @@ struct Mixed {
 
 constexpr std::array kMixed{
     Mixed{"nccl", "NCCL", Severity::fault, "ranks do not understand each other: hang or crash", 1},
+    Mixed{"rccl", "RCCL", Severity::fault, "ranks do not understand each other: hang or crash", 1},
     Mixed{"net_plugin", "network plug-in", Severity::fault, "ranks connect differently: hang", 1},
     Mixed{"libtorch", "LibTorch", Severity::fault, "ranks do not understand each other", 1},
     Mixed{"colossalai", "ColossalAI", Severity::fault, "ranks run different code", 1},
@@ -125,26 +126,36 @@ void check_plugins(Evidence const& evidence, Outcome& outcome) {
     }
 }
 
+/// `word`: "NCCL"; `versions`: those that the ranks of the node wrote.
+void check_one_library(NodeEvidence const& node, std::string_view word,
+                       std::set<std::string> const& versions, Outcome& outcome) {
+    if (versions.size() < 2) return;
+    outcome.findings.push_back(
+        {.severity = Severity::fault,
+         .nodes = {node.name},
+         .title = fmt::format("Ranks of a node run different {}s", word),
+         .seen = fmt::format("log: {}", fmt::join(versions, ", ")),
+         .effect = "hang or crash when they connect",
+         .fix = "one library for all: look at LD_LIBRARY_PATH, LD_PRELOAD and the image",
+         .impact = 1});
+}
+
 }  // namespace
 
 Outcome check_mixed_versions(Evidence const& evidence) {
     bool any = false;
     for (auto const& each : kMixed) any = any || any_versions(evidence, std::string(each.name));
     any = any || any_trouble(evidence, LogTrouble::bad_address) ||
-          any_trouble(evidence, LogTrouble::version);
+          any_trouble(evidence, LogTrouble::version) ||
+          std::ranges::any_of(evidence.nodes, [](auto const& node) {
+              return node.log.versions.size() > 1 || node.log.rccl.size() > 1;
+          });
     if (!any) return skip("no versions known");
     Outcome outcome;
     for (auto const& each : kMixed) compare_one(evidence, each, outcome);
     for (auto const& node : evidence.nodes) {
-        if (node.log.versions.size() < 2) continue;
-        outcome.findings.push_back(
-            {.severity = Severity::fault,
-             .nodes = {node.name},
-             .title = "Ranks of a node run different NCCLs",
-             .seen = fmt::format("log: {}", fmt::join(node.log.versions, ", ")),
-             .effect = "hang or crash when they connect",
-             .fix = "one libnccl for all: look at LD_LIBRARY_PATH, LD_PRELOAD and the image",
-             .impact = 1});
+        check_one_library(node, "NCCL", node.log.versions, outcome);
+        check_one_library(node, "RCCL", node.log.rccl, outcome);
     }
     check_plugins(evidence, outcome);
     bool const differ = std::ranges::any_of(

@@ -145,8 +145,9 @@ bool is_of_kernel(View line) {
 
 /// Programs and notes also mention NCCL: only these lines make a node of a text without hosts.
 bool is_certain(View line) {
-    for (View const each : {"NCCL INFO ", "NCCL WARN ", "NCCL version ", "Xid (PCI:",
-                            "Watchdog caught collective operation timeout: WorkNCCL"}) {
+    for (View const each :
+         {"NCCL INFO ", "NCCL WARN ", "NCCL version ", "RCCL version ",
+          "Xid (PCI:", "Watchdog caught collective operation timeout: WorkNCCL"}) {
         if (line.find(each) != View::npos) return true;
     }
     return is_lost_gpu(line);
@@ -154,7 +155,8 @@ bool is_certain(View line) {
 
 Origin origin_of(View line) {
     if (is_of_kernel(line)) return origin_of_kernel(line);
-    std::size_t const at = std::min(line.find("NCCL "), line.find("NET/OFI"));
+    std::size_t const at =
+        std::min({line.find("NCCL "), line.find("NET/OFI"), line.find("RCCL version ")});
     return origin_of_nccl(line.substr(0, at));
 }
 

@@ -159,6 +159,15 @@ void read_features(NcclLog& log, View line) {
     }
 }
 
+/// "RCCL version 2.20.5+hip6.2 HEAD:d380693+", since ROCm 6.3 "RCCL version : 2.21.5-HEAD:9a0e6a1".
+void read_rccl(NcclLog& log, View line) {
+    auto text = after(line, "RCCL version ");
+    if (!text) return;
+    if (text->starts_with(": ")) text->remove_prefix(2);
+    View const version = text->substr(0, text->find_first_not_of("0123456789."));
+    if (std::ranges::count(version, '.') == 2) keep_name(log.rccl, version);
+}
+
 void read_line(NcclLog& log, View line) {
     ++log.lines;
     if (auto const rest = after(line, "NCCL version ")) {
@@ -168,6 +177,7 @@ void read_line(NcclLog& log, View line) {
         if (std::ranges::count(parsed, '.') == 2) keep_name(log.versions, parsed);
         if (auto const cuda = after(version, "+cuda")) log.cuda = std::string(cuda->substr(0, 16));
     }
+    read_rccl(log, line);
     if (auto const via = after(line, " via ")) read_channel(log, *via);
     read_network(log, line);
     read_size(log, line);

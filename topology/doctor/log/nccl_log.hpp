@@ -45,6 +45,7 @@ enum class LogTrouble {
 struct NcclLog {
     std::int64_t lines = 0;           // of NCCL
     std::set<std::string> versions;   // "2.21.5"
+    std::set<std::string> rccl;       // versions of AMD's NCCL: "2.20.5"
     std::string cuda;                 // that NCCL was built with: "12.4"
     std::set<std::string> networks;   // "Socket", "IB", "AWS Libfabric"
     std::set<std::string> plugins;    // network plug-ins that were loaded: "FastSocket (v4)"

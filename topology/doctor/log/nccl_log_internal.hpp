@@ -24,7 +24,8 @@ constexpr std::size_t kLogLineBytesMax = 240;
 
 /// Whether NCCL, or PyTorch about NCCL, may have written it.
 [[nodiscard]] inline bool is_of_nccl(std::string_view line) {
-    for (std::string_view const each : {"NCCL", "NET/OFI", "Duplicate GPU detected"}) {
+    for (std::string_view const each :
+         {"NCCL", "NET/OFI", "Duplicate GPU detected", "RCCL version "}) {
         if (line.find(each) != std::string_view::npos) return true;
     }
     return false;

@@ -75,5 +75,34 @@ TEST(Reports, TcpHasNoGpuDirect) {
     }
 }
 
+/// A node's log with RCCL's version in the form of ROCm 6.2 or, `since_6_3`, of later ones.
+std::string rccl_log(int node, std::string const& version, bool since_6_3) {
+    std::string const host = fmt::format("g{}:188802:188813 [0] NCCL INFO ", node);
+    std::string const line = since_6_3
+                                 ? fmt::format(
+                                       "RCCL version : {}-HEAD:9a0e6a1\nHIP version  : "
+                                       "6.3.42134-a9a80e791\n",
+                                       version)
+                                 : fmt::format("RCCL version {}+hip6.2 HEAD:d380693+\n", version);
+    return fmt::format("{0}Bootstrap : Using eth0:100.64.47.7{1}<0>\n{2}{0}Using network Socket\n",
+                       host, node, line);
+}
+
+TEST(Reports, NodesWithDifferentRccl) {
+    // The lines: ROCm/rccl issue 1728, ROCm/rccl-tests issue 163
+    for (bool const since_6_3 : {false, true}) {
+        auto const list = faults_of({{"g1.log", rccl_log(1, "2.20.5", since_6_3)},
+                                     {"g2.log", rccl_log(2, "2.18.6", since_6_3)},
+                                     {"g3.log", rccl_log(3, "2.20.5", since_6_3)}});
+        ASSERT_THAT(list, SizeIs(1)) << since_6_3;
+        EXPECT_THAT(list[0].nodes, ElementsAre("g2"));
+        EXPECT_EQ(list[0].title, "RCCL 2.18.6, most nodes have 2.20.5");
+    }
+    auto const mixed =
+        faults_of({{"g1.log", rccl_log(1, "2.20.5", false) + rccl_log(1, "2.18.6", false)}});
+    ASSERT_THAT(mixed, SizeIs(1));
+    EXPECT_EQ(mixed[0].title, "Ranks of a node run different RCCLs");
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
