@@ -11,6 +11,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace osora::topology::doctor {
 namespace {
@@ -264,6 +265,34 @@ void check_gpu(NodeEvidence const& node, GpuState const& gpu, Outcome& outcome) 
     }
 }
 
+/// What NCCL's log alone says; where the kernel's log names the GPU, that is the better finding.
+void check_logged_health(Evidence const& evidence, Outcome& outcome) {
+    Outcome logged;
+    find_trouble(
+        logged, evidence, LogTrouble::gpu_broken,
+        {.severity = Severity::fault,
+         .title = "A GPU of the node is broken: an uncorrectable error of memory or NVLink",
+         .effect = "ranks on it fail or give wrong sums",
+         .fix =
+             fmt::format("exclude it {}; dmesg (Xid) names the GPU: reset or replace it", kExclude),
+         .impact = 1});
+    find_trouble(logged, evidence, LogTrouble::fabric_manager,
+                 {.severity = Severity::fault,
+                  .title = "CUDA cannot start: the NVSwitches are not set up (error 802)",
+                  .effect = "no rank of the node can use a GPU",
+                  .fix = "systemctl status nvidia-fabricmanager: it must run, and its version must "
+                         "be the driver's; since Blackwell also nvlsm. Then reset the GPUs or "
+                         "reboot",
+                  .impact = 1});
+    std::set<std::string> known;
+    for (auto const& each : outcome.findings) {
+        if (each.severity == Severity::fault) known.insert(each.nodes.front());
+    }
+    for (auto& each : logged.findings) {
+        if (known.insert(each.nodes.front()).second) outcome.findings.push_back(std::move(each));
+    }
+}
+
 }  // namespace
 
 Outcome check_gpu_health(Evidence const& evidence) {
@@ -277,7 +306,8 @@ Outcome check_gpu_health(Evidence const& evidence) {
             check_gpu(node, gpu, outcome);
         }
     }
-    if (!any) return skip("no GPU health known");
+    check_logged_health(evidence, outcome);
+    if (!any && outcome.findings.empty()) return skip("no GPU health known");
     return outcome;
 }
 

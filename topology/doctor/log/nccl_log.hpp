@@ -36,6 +36,8 @@ enum class LogTrouble {
     bad_address,      // a peer's message was not understood: "address with family 0"
     duplicate_gpu,    // two ranks use one GPU
     gpu_memory,       // CUDA found no memory for NCCL
+    gpu_broken,       // CUDA met an uncorrectable error of memory or NVLink
+    fabric_manager,   // CUDA cannot start: nvidia-fabricmanager has not set up the NVSwitches
     mismatch,         // ranks called different collectives, or with different sizes
     heartbeat,        // PyTorch's watchdog thread was blocked
     graph_file,       // NCCL_GRAPH_FILE does not match the machine, or cannot be read

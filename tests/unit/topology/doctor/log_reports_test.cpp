@@ -104,5 +104,38 @@ TEST(Reports, NodesWithDifferentRccl) {
     EXPECT_EQ(mixed[0].title, "Ranks of a node run different RCCLs");
 }
 
+TEST(Reports, ErrorsOfTheHardwareThatCudaMet) {
+    // pytorch/pytorch issue 58155; marin-community/marin issue 8934
+    for (char const* const words : {"uncorrectable NVLink error detected during the execution",
+                                    "uncorrectable ECC error encountered",
+                                    "Invalid access of peer GPU memory over nvlink or a hardware "
+                                    "error"}) {
+        auto const found = finding_of(
+            fmt::format("n3:124031:124053 [2] enqueue.cc:1 NCCL WARN Cuda failure '{}'\n", words));
+        EXPECT_EQ(found.rule, "gpu-health");
+        EXPECT_THAT(found.title, HasSubstr("is broken"));
+        EXPECT_THAT(found.fix, HasSubstr("n3"));
+    }
+}
+
+TEST(Reports, TheKernelsLogNamesTheBrokenGpu) {
+    auto const list = faults_of(
+        {{"n3.log",
+          "n3:124031:124053 [2] enqueue.cc:1 NCCL WARN Cuda failure 'uncorrectable NVLink error "
+          "detected during the execution'\n"},
+         {"n3.dmesg.txt", "[ 9.1] NVRM: Xid (PCI:0000:3b:00): 74, NVLink: fatal error\n"}});
+    ASSERT_THAT(list, SizeIs(1));
+    EXPECT_THAT(list[0].title, HasSubstr("0000:3b:00"));
+}
+
+TEST(Reports, FabricManagerDoesNotRun) {
+    // pytorch/pytorch issue 35710, gpustack/gpustack issue 4154
+    auto const found = finding_of(
+        "n5:100:100 [0] misc/cudawrap.cc:182 NCCL WARN Cuda failure 802 'system not yet "
+        "initialized'\n");
+    EXPECT_THAT(found.title, HasSubstr("error 802"));
+    EXPECT_THAT(found.fix, HasSubstr("nvidia-fabricmanager"));
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
