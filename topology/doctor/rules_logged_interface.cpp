@@ -1,5 +1,6 @@
 // Interfaces and connections in NCCL's log: part of row 2.
 #include "topology/doctor/interface_names.hpp"
+#include "topology/doctor/log/nccl_log_internal.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
 #include <fmt/format.h>
@@ -86,6 +87,64 @@ std::string fix_text(NodeEvidence const& node, std::string const& best) {
                : fmt::format("unset NCCL_SOCKET_IFNAME, or set it to {}", find);
 }
 
+/// Why no node can be reached at the address in "Connect to fe80::1%ib1<17943> failed"; "" = it may
+/// be reachable, or the line names none.
+std::string why_unreachable(std::string_view line) {
+    auto const rest = after(line, "onnect to ");
+    std::string const peer(rest ? until(*rest, "< ") : std::string_view());
+    bool const loopback =
+        peer.starts_with("127.") || peer.starts_with("localhost") || peer == "::1";
+    if (loopback) return fmt::format("{}, which leads to no other node", peer);
+    return is_link_local(peer) ? fmt::format("{}, which holds on its own link alone", peer) : "";
+}
+
+/// Failed connections: where the address explains it, the interface is to blame.
+void check_failed_connections(Evidence const& evidence, Outcome& outcome) {
+    Outcome failed;
+    find_trouble(failed, evidence, LogTrouble::connect,
+                 {.severity = Severity::fault,
+                  .title = "NCCL could not connect to a peer over TCP",
+                  .effect = "the run fails or hangs when it connects",
+                  .fix = "see whether the peer's rank still ran; let all TCP ports through between "
+                         "the nodes (firewall, security group); both ends on one network "
+                         "(NCCL_SOCKET_IFNAME)",
+                  .impact = 1});
+    auto node = evidence.nodes.begin();  // findings are in the order of the nodes
+    for (auto& each : failed.findings) {
+        node =
+            std::ranges::find(node, evidence.nodes.end(), each.nodes.front(), &NodeEvidence::name);
+        auto const why = why_unreachable(each.seen);
+        if (!why.empty() && !is_alone(evidence, *node)) {
+            each.title = "A peer is to be reached at " + why;
+            each.fix = fix_text(*node, logged_interface(evidence, *node));
+        }
+        outcome.findings.push_back(std::move(each));
+    }
+}
+
+/// No failure is written while NCCL still tries: the run hangs.
+void check_retries(Evidence const& evidence, Outcome& outcome) {
+    for (auto const& node : evidence.nodes) {
+        auto const& log = node.log;
+        bool const started = !log.networks.empty() && !log.complete && log.troubles.empty();
+        // With NCCL_DEBUG_SUBSYS=NET no line says that a communicator was set up.
+        bool const connects = log.via_ib + log.via_socket + log.via_p2p + log.via_shm > 0;
+        bool const unsaid = connects && log.ranks == 0;
+        if (log.connect_retry.empty() || !started || unsaid) continue;
+        outcome.findings.push_back(
+            {.severity = Severity::warning,
+             .nodes = {node.name},
+             .title = "NCCL kept trying to connect to a peer, and was not set up",
+             .seen = "log: " + log.connect_retry,
+             .effect = "the run hangs until the peer answers",
+             .fix =
+                 "see in the peers' own logs whether all ranks started and use the same network "
+                 "plug-in; let all TCP ports through between the nodes; both ends on one network "
+                 "(NCCL_SOCKET_IFNAME)",
+             .impact = 0.5});
+    }
+}
+
 }  // namespace
 
 bool is_host_internal(std::string_view interface) {
@@ -153,14 +212,8 @@ void check_connections(Evidence const& evidence, Outcome& outcome) {
     bool const explained = std::ranges::any_of(
         outcome.findings, [](Finding const& each) { return each.severity == Severity::fault; });
     if (explained) return;
-    find_trouble(outcome, evidence, LogTrouble::connect,
-                 {.severity = Severity::fault,
-                  .title = "NCCL could not connect to a peer over TCP",
-                  .effect = "the run fails or hangs when it connects",
-                  .fix = "see whether the peer's rank still ran; let all TCP ports through between "
-                         "the nodes (firewall, security group); both ends on one network "
-                         "(NCCL_SOCKET_IFNAME)",
-                  .impact = 1});
+    check_failed_connections(evidence, outcome);
+    if (!any_trouble(evidence, LogTrouble::connect)) check_retries(evidence, outcome);
 }
 
 }  // namespace osora::topology::doctor

@@ -73,6 +73,8 @@ constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::connect, "NCCL WARN", " Connect to "},
     TroubleWords{LogTrouble::connect, "NCCL WARN", "exceeded error retry count"},
     TroubleWords{LogTrouble::connect, "NCCL WARN Call to connect", "failed"},
+    TroubleWords{LogTrouble::connect, "NCCL WARN Call to connect", "timeout"},
+    TroubleWords{LogTrouble::connect, "NCCL WARN", "socketPollConnect"},
 };
 
 bool says(View line, TroubleWords const& words) {

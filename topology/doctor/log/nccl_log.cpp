@@ -106,6 +106,15 @@ void read_network(NcclLog& log, View line) {
     }
 }
 
+/// "Call to connect returned Connection refused, retrying"; since 2.24 "socketPollConnect: connect
+/// to 10.0.0.2<45763> returned Connection timed out, retrying (1/34) after sleep for 100 msec".
+void read_retry(NcclLog& log, View line) {
+    bool const retries = line.find("onnect") != View::npos &&
+                         line.find(" returned ") != View::npos &&
+                         line.find(", retrying") != View::npos;
+    if (retries && log.connect_retry.empty()) log.connect_retry = line.substr(0, kLogLineBytesMax);
+}
+
 /// "comm 0x1 rank 3 nranks 16": which ranks a log is of.
 void read_member(NcclLog& log, View line) {
     constexpr std::size_t kMembersMax = 1024;
@@ -178,6 +187,7 @@ void read_line(NcclLog& log, View line) {
         if (auto const cuda = after(version, "+cuda")) log.cuda = std::string(cuda->substr(0, 16));
     }
     read_rccl(log, line);
+    read_retry(log, line);
     if (auto const via = after(line, " via ")) read_channel(log, *via);
     read_network(log, line);
     read_size(log, line);

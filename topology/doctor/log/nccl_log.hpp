@@ -69,6 +69,8 @@ struct NcclLog {
     bool complete = false;                        // some communicator was set up
     std::map<int, std::set<int>> members;         // ranks of this log, by the number of ranks of
                                                   // their communicator
+    std::string connect_retry;                    // first line about a connection that is tried
+                                                  // again
     std::set<std::string> lost_peers;             // peers that no longer answered: "10.0.0.2",
                                                   // "node48"
     std::map<LogTrouble, std::string> troubles;   // with the first line of each

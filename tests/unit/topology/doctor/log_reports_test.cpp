@@ -137,5 +137,54 @@ TEST(Reports, FabricManagerDoesNotRun) {
     EXPECT_THAT(found.fix, HasSubstr("nvidia-fabricmanager"));
 }
 
+TEST(Reports, APeerAtALinkLocalAddress) {
+    // skypilot-org/skypilot issue 4448 (Azure, solved with NCCL_SOCKET_IFNAME=eth0), NVIDIA/nccl
+    // issues 975 and 1515
+    auto const found = finding_of(
+        "gpu8:43318:43318 [0] NCCL INFO Bootstrap : Using eth0:10.51.1.14<0>\n"
+        "gpu8:43318:43467 [0] NCCL INFO NET/Socket : Using [0]eth0:10.51.1.14<0> "
+        "[1]enP205s1:fe80::7e1e:52ff:fe3e:6d31%enP205s1<0>\n"
+        "gpu8:43318:43470 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to "
+        "fe80::7e1e:52ff:fe46:11c2%enP205s1<40611> failed : Software caused connection abort\n");
+    EXPECT_EQ(found.title,
+              "A peer is to be reached at fe80::7e1e:52ff:fe46:11c2%enP205s1, which holds on its "
+              "own link alone");
+    EXPECT_EQ(found.fix, "--set nccl.NCCL_SOCKET_IFNAME=\"=eth0\"");
+}
+
+TEST(Reports, APeerAtTheLoopbackAddress) {
+    auto const found = finding_of(
+        "p0:4:9 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 127.0.0.1<45069> "
+        "failed : Software caused connection abort\n");
+    EXPECT_EQ(found.title, "A peer is to be reached at 127.0.0.1, which leads to no other node");
+    EXPECT_THAT(found.fix, HasSubstr("NCCL_SOCKET_IFNAME"));
+}
+
+TEST(Reports, OtherWordsForAFailedConnection) {
+    // horovod/horovod issues 584 and 666, NVIDIA/nccl pull request 1618
+    for (char const* const words : {"Call to connect timeout : Connection refused",
+                                    "socketPollConnect poll() returned 1, no POLLOUT events"}) {
+        auto const found =
+            finding_of(fmt::format("g-1:5:9 [0] misc/socket.cc:586 NCCL WARN {}\n", words));
+        EXPECT_EQ(found.title, "NCCL could not connect to a peer over TCP");
+    }
+}
+
+TEST(Reports, ARunThatHangsWhileItConnects) {
+    // GoogleCloudPlatform/cluster-toolkit issue 3032, wenet-e2e/wenet issue 959
+    std::string const start =
+        "a3-0:77:190 [0] NCCL INFO Using network GPUDirectTCPX_v7\n"
+        "a3-0:77:190 [0] NCCL INFO Call to connect returned Connection refused, retrying\n";
+    EXPECT_THAT(finding_of(start, Severity::warning).title, HasSubstr("kept trying to connect"));
+    auto const went_on = diagnosis_of(
+        {{"job.log", start + "a3-0:77:190 [0] NCCL INFO comm 0x5 rank 0 nranks 2 cudaDev 0 busId "
+                             "36000 - Init COMPLETE\n"}});
+    EXPECT_THAT(went_on.findings, IsEmpty());
+    auto const of_subsystem_net = diagnosis_of(
+        {{"job.log", start + "a3-0:77:190 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via "
+                             "NET/GPUDirectTCPX_v7/0\n"}});
+    EXPECT_THAT(of_subsystem_net.findings, IsEmpty());
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
