@@ -132,6 +132,13 @@ Outcome check_cross_rail(Evidence const& evidence) {
                   .fix = "--set nccl.NCCL_CROSS_NIC=0 on rail-only fabrics; else check routes "
                          "between the NICs' subnets",
                   .impact = 1});
+    find_trouble(outcome, evidence, LogTrouble::foreign_device,
+                 {.severity = Severity::fault,
+                  .title = "An RDMA port is not this container's (ibv_modify_qp: No such device)",
+                  .effect = "the run fails when it connects",
+                  .fix = "set nccl.NCCL_IB_HCA to the devices that show_gids lists inside the "
+                         "container (SR-IOV: its virtual functions), or use the host's network",
+                  .impact = 1});
     return outcome;
 }
 

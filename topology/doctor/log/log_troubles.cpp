@@ -19,6 +19,7 @@ struct TroubleWords {
 constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::bad_gid, "ibv_modify_qp failed", "No data available"},
     TroubleWords{LogTrouble::bad_gid, "ibv_modify_qp failed", "Invalid argument"},
+    TroubleWords{LogTrouble::foreign_device, "ibv_modify_qp failed", "No such device"},
     TroubleWords{LogTrouble::modify_qp, "ibv_modify_qp failed", ""},
     TroubleWords{LogTrouble::completion, "Got completion", "RNR_RETRY_EXC_ERR"},  // 13
     TroubleWords{LogTrouble::retry_exceeded, "Got completion", "status=12 "},

@@ -16,6 +16,7 @@ namespace osora::topology::doctor {
 /// A problem, recognised by its message.
 enum class LogTrouble {
     modify_qp,        // ibv_modify_qp failed, timed out: no path between two NICs
+    foreign_device,   // ibv_modify_qp failed, no such device: a port that is not the container's
     bad_gid,          // ibv_modify_qp failed, no data or invalid: the GID does not exist
     retry_exceeded,   // completion with status 12
     flushed,          // completion with status 5: the connection had failed before

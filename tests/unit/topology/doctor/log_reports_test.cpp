@@ -186,5 +186,14 @@ TEST(Reports, ARunThatHangsWhileItConnects) {
     EXPECT_THAT(of_subsystem_net.findings, IsEmpty());
 }
 
+TEST(Reports, APortOfAnotherContainer) {
+    // NVIDIA/nccl issues 799 and 925
+    auto const found = finding_of(
+        "w-0:76786:77145 [3] misc/ibvwrap.cc:284 NCCL WARN Call to ibv_modify_qp failed with error "
+        "No such device\n");
+    EXPECT_THAT(found.title, HasSubstr("not this container's"));
+    EXPECT_THAT(found.fix, AllOf(HasSubstr("NCCL_IB_HCA"), Not(HasSubstr("CROSS_NIC"))));
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
