@@ -54,6 +54,8 @@ constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::memory_register, "ibv_create", "Cannot allocate memory"},
     TroubleWords{LogTrouble::open_files, "Too many open files", ""},
     TroubleWords{LogTrouble::ofi, "NET/OFI", "No eligible providers"},
+    TroubleWords{LogTrouble::ofi, "NET/OFI", "not find any optimal provider"},
+    TroubleWords{LogTrouble::ofi, "NET/OFI", "insert remote address into address vector"},
     TroubleWords{LogTrouble::ofi, "NET/OFI", "timed out"},
     TroubleWords{LogTrouble::ofi, "NET/OFI", "Unreachable"},
     TroubleWords{LogTrouble::ofi, "NET/OFI", "completed with error"},

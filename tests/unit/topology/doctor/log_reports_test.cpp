@@ -195,5 +195,16 @@ TEST(Reports, APortOfAnotherContainer) {
     EXPECT_THAT(found.fix, AllOf(HasSubstr("NCCL_IB_HCA"), Not(HasSubstr("CROSS_NIC"))));
 }
 
+TEST(Reports, EfaThatDoesNotGetThrough) {
+    // aws/aws-ofi-nccl issue 663, NVIDIA/nccl issue 229
+    for (char const* const words :
+         {"create_send_comm:4210 NCCL WARN NET/OFI Unable to insert remote address into address "
+          "vector for device 1. RC: -22",
+          "get_ofi_provider:312 NCCL WARN NET/OFI Could not find any optimal provider"}) {
+        auto const found = finding_of(fmt::format("ip-10-0-170-2:4012:4080 [0] {}\n", words));
+        EXPECT_EQ(found.rule, "efa-blocked");
+    }
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
