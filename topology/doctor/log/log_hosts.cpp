@@ -2,6 +2,7 @@
 // its version; text before that comes from others: srun -l, mpirun, torchrun, Ray, containers,
 // colours, times.
 #include "base/text/text.hpp"
+#include "topology/doctor/log/last_error.hpp"
 #include "topology/doctor/log/nccl_log_internal.hpp"
 
 #include <algorithm>
@@ -265,6 +266,8 @@ std::string without_colours(View line) {
 }
 
 std::map<std::string, std::string> split_by_host(View text) {
+    std::string const rewritten = with_last_errors(text);
+    if (!rewritten.empty()) text = rewritten;
     Namesakes namesakes;
     each_line(text, [&](View line) {
         if (line.find("Bootstrap") == View::npos) return;

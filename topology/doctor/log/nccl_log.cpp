@@ -1,4 +1,5 @@
 #include "base/text/text.hpp"
+#include "topology/doctor/log/last_error.hpp"
 #include "topology/doctor/log/nccl_log_internal.hpp"
 #include "topology/doctor/versions.hpp"
 
@@ -199,6 +200,8 @@ void read_line(NcclLog& log, View line) {
 }  // namespace
 
 void add_nccl_log(NcclLog& log, View text) {
+    std::string const rewritten = with_last_errors(text);
+    if (!rewritten.empty()) text = rewritten;
     each_line(text, [&](View line) {
         if (!is_of_nccl(line)) return;
         read_line(log, without_colours(line));

@@ -206,5 +206,62 @@ TEST(Reports, EfaThatDoesNotGetThrough) {
     }
 }
 
+/// As PyTorch's exceptions end, with `prefix` in front of each line.
+std::string exception_text(std::string const& prefix, std::string const& last_error) {
+    return prefix +
+           "torch.distributed.DistBackendError: NCCL error in: ProcessGroupNCCL.cpp:1331, "
+           "unhandled "
+           "system error (run with NCCL_DEBUG=INFO for details), NCCL version 2.18.5\n" +
+           prefix + "ncclSystemError: System call (e.g. socket, malloc) failed or device error.\n" +
+           prefix + "Last error:\n" + prefix + last_error + "\n";
+}
+
+TEST(Reports, TheLastErrorOfAPythonException) {
+    // awslabs/awsome-distributed-ai issue 192 (srun -l), pytorch/pytorch pull request 177472
+    for (char const* const prefix :
+         {"", "10: ", "[rank3]: ", "2024-03-09T10:00:01.123456789Z stderr F "}) {
+        auto const found = finding_of(exception_text(
+            prefix,
+            "socketStartConnect: Connect to 127.0.0.1<45069> failed : Software caused "
+            "connection abort"));
+        EXPECT_THAT(found.title, HasSubstr("A peer is to be reached at 127.0.0.1")) << prefix;
+        EXPECT_THAT(found.nodes, ElementsAre("job"));
+    }
+    auto const nvls = finding_of(exception_text(
+        "[rank3]: ",
+        "Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA error 401"));
+    EXPECT_EQ(nvls.rule, "nvls");
+}
+
+TEST(Reports, TheLastErrorOfAnExceptionInOneLine) {
+    auto const found = finding_of(
+        "(RayTrainWorker pid=7) DistBackendError(\"NCCL error in: ProcessGroupNCCL.cpp:1331, "
+        "unhandled cuda error, NCCL version 2.18.5\\nncclUnhandledCudaError: Call to CUDA function "
+        "failed.\\nLast error:\\nCuda failure 2 'out of memory'\")\n");
+    EXPECT_EQ(found.rule, "gpu-use");
+}
+
+TEST(Reports, LinesOfOtherRanksBetweenThoseOfAnException) {
+    auto text = exception_text("[rank3]: ", "Cuda failure 2 'out of memory'");
+    text.insert(text.find("[rank3]: Cuda"), "[rank5]: Traceback (most recent call last):\n");
+    EXPECT_EQ(finding_of(text).rule, "gpu-use");
+}
+
+TEST(Reports, NcclsOwnWarningsNameTheHost) {
+    auto const found = finding_of(
+        "n2:5:9 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 10.0.0.7<45069> "
+        "failed : Software caused connection abort\n"
+        "n1:5:9 [0] NCCL INFO Bootstrap : Using eth0:10.0.0.1<0>\n" +
+        exception_text("", "socketStartConnect: Connect to 10.0.0.7<45069> failed"));
+    EXPECT_THAT(found.nodes, ElementsAre("n2"));
+}
+
+TEST(Reports, WithoutALastErrorPytorchsOwnLinesAreNone) {
+    EXPECT_THAT(diagnosis_of({{"job.log", exception_text("", "") + "frame #0: c10::Error::Error\n" +
+                                              exception_text("", "Exception raised from x")}})
+                    .findings,
+                IsEmpty());
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
