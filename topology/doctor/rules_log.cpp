@@ -43,6 +43,26 @@ std::string headline(std::string_view line) {
     return std::string(trimmed(head));
 }
 
+/// PyTorch's exception is all that is known: no node's log says why. Its line names no host.
+void check_exceptions(Evidence const& evidence, Outcome& outcome) {
+    for (auto const& node : evidence.nodes) {
+        auto const& log = node.log;
+        if (!log.troubles.empty() || !log.warnings.empty() || !log.watchdogs.empty()) return;
+    }
+    for (auto const& node : evidence.nodes) {
+        if (node.log.exception.empty()) continue;
+        Finding found{.severity = Severity::warning,
+                      .title = "PyTorch ended with an error of NCCL",
+                      .seen = "log: " + node.log.exception,
+                      .effect = "the log does not say why",
+                      .fix = "run it again with NCCL_DEBUG=INFO",
+                      .impact = 0.2};
+        if (evidence.nodes.size() == 1) found.nodes = {node.name};
+        outcome.findings.push_back(std::move(found));
+        return;
+    }
+}
+
 }  // namespace
 
 Outcome check_warnings(Evidence const& evidence) {
@@ -69,6 +89,7 @@ Outcome check_warnings(Evidence const& evidence) {
             if (is_last) break;
         }
     }
+    check_exceptions(evidence, outcome);
     return outcome;
 }
 

@@ -194,6 +194,8 @@ void read_line(NcclLog& log, View line) {
     read_size(log, line);
     read_features(log, line);
     read_trouble(log, line);
+    bool const fails = line.find("NCCL error in: ") != View::npos;
+    if (fails && log.exception.empty()) log.exception = line.substr(0, kLogLineBytesMax);
     read_watchdog(log.watchdogs, line);
 }
 

@@ -77,6 +77,7 @@ struct NcclLog {
     std::map<LogTrouble, std::string> troubles;   // with the first line of each
     std::map<std::string, std::string> warnings;  // first lines of NCCL's other warnings, by their
                                                   // words without numbers
+    std::string exception;                        // first line of PyTorch about an error of NCCL
     Watchdogs watchdogs;                          // of PyTorch
 };
 

@@ -256,11 +256,17 @@ TEST(Reports, NcclsOwnWarningsNameTheHost) {
     EXPECT_THAT(found.nodes, ElementsAre("n2"));
 }
 
-TEST(Reports, WithoutALastErrorPytorchsOwnLinesAreNone) {
-    EXPECT_THAT(diagnosis_of({{"job.log", exception_text("", "") + "frame #0: c10::Error::Error\n" +
-                                              exception_text("", "Exception raised from x")}})
-                    .findings,
-                IsEmpty());
+TEST(Reports, WithoutALastErrorPytorchsExceptionIsRepeated) {
+    // The first: NVIDIA/nccl issue 875
+    for (std::string const& text :
+         {std::string("RuntimeError: NCCL error in: ProcessGroupNCCL.cpp:1191, unhandled system "
+                      "error, NCCL version 2.10.3\n"),
+          exception_text("", "") + "frame #0: c10::Error::Error\n",
+          exception_text("", "Exception raised from x")}) {
+        auto const found = finding_of(text, Severity::warning);
+        EXPECT_EQ(found.title, "PyTorch ended with an error of NCCL");
+        EXPECT_THAT(found.fix, HasSubstr("NCCL_DEBUG=INFO"));
+    }
 }
 
 }  // namespace
