@@ -130,10 +130,38 @@ Outcome check_gdr(Evidence const& evidence) {
     return outcome;
 }
 
+namespace {
+
+/// With a log alone: NCCL says the distance of every pair, and only matters when no channel has
+/// GPUDirect.
+bool refuses_gdr(NodeEvidence const& node) {
+    auto const& log = node.log;
+    return !node.machine && !log.gdr_distance.empty() && log.via_ib > 0 && log.via_gdr == 0;
+}
+
+Finding distance_finding(NodeEvidence const& node, std::string seen) {
+    return {.severity = Severity::warning,
+            .nodes = {node.name},
+            .title = "NCCL refuses GPUDirect RDMA: NIC and GPU are too far apart",
+            .seen = std::move(seen),
+            .effect = "data goes through host memory (1.1 GB/s was seen)",
+            .fix =
+                "try --set nccl.NCCL_NET_GDR_LEVEL=PHB (osora tune --nccl: across the CPU it may "
+                "hurt), or move the NIC below the GPUs' switch; a virtual machine needs "
+                "NCCL_TOPO_FILE",
+            .impact = 0.5};
+}
+
+}  // namespace
+
 Outcome check_gdr_distance(Evidence const& evidence) {
-    if (!any_gdr(evidence)) return skip("no GPU with an RDMA NIC");
+    bool const logged = std::ranges::any_of(evidence.nodes, refuses_gdr);
+    if (!any_gdr(evidence) && !logged) return skip("no GPU with an RDMA NIC");
     Outcome outcome;
     for (auto const& node : evidence.nodes) {
+        if (refuses_gdr(node)) {
+            outcome.findings.push_back(distance_finding(node, "log: " + node.log.gdr_distance));
+        }
         if (!gpus_beside_rdma(node)) continue;
         bool near = false;
         int known = 0;
@@ -154,15 +182,8 @@ Outcome check_gdr_distance(Evidence const& evidence) {
         bool const far = known > 0 && !near && !node.is_virtual && !is_grace(node);
         bool const allowed = level != nullptr && (level->value == "PHB" || level->value == "SYS");
         if (node.log.gdr_distance.empty() && (!far || allowed)) continue;
-        outcome.findings.push_back(
-            {.severity = Severity::warning,
-             .nodes = {node.name},
-             .title = "NCCL refuses GPUDirect RDMA: NIC and GPU are too far apart",
-             .seen = node.log.gdr_distance.empty() ? example : "log: " + node.log.gdr_distance,
-             .effect = "data goes through host memory (1.1 GB/s was seen)",
-             .fix = "try --set nccl.NCCL_NET_GDR_LEVEL=PHB (osora tune --nccl: across the CPU it "
-                    "may hurt), or move the NIC below the GPUs' switch",
-             .impact = 0.5});
+        outcome.findings.push_back(distance_finding(
+            node, node.log.gdr_distance.empty() ? example : "log: " + node.log.gdr_distance));
     }
     return outcome;
 }

@@ -269,5 +269,18 @@ TEST(Reports, WithoutALastErrorPytorchsExceptionIsRepeated) {
     }
 }
 
+TEST(Reports, GpuAndNicThatAreTooFarApart) {
+    // NVIDIA/nccl issues 1657 and 1866 (virtual machines)
+    std::string const text =
+        "gpu03:113:118 [0] NCCL INFO NET/IB : Using [0]mlx5_0:1/RoCE [RO]; OOB eth0:10.9.0.2<0>\n"
+        "gpu03:113:118 [0] NCCL INFO GPU Direct RDMA Disabled for GPU 0 / HCA 0 (distance 8 > 5)\n"
+        "gpu03:113:118 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/IB/0";
+    auto const found = finding_of(text + "\n", Severity::warning);
+    EXPECT_EQ(found.rule, "gdr-distance");
+    EXPECT_EQ(found.seen, "log: distance 8 > 5");
+    EXPECT_THAT(found.fix, HasSubstr("NCCL_TOPO_FILE"));
+    EXPECT_THAT(diagnosis_of({{"job.log", text + "/GDRDMA\n"}}).findings, IsEmpty());
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
