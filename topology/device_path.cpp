@@ -45,6 +45,13 @@ int links_to(MachineGpu const& gpu, std::string const& peer) {
     return links;
 }
 
+/// Where the vendor is not known it is taken for NVIDIA's.
+bool is_of_nvidia(Machine const& machine, std::string const& address) {
+    PciDevice const* const device = device_at(machine, address);
+    return device == nullptr || device->vendor.empty() || device->vendor == "0x10de" ||
+           device->vendor == "0xffff";
+}
+
 int numa_of(Machine const& machine, std::string const& address, PciDevice const* device) {
     if (device != nullptr && device->numa >= 0) return device->numa;
     if (MachineGpu const* gpu = gpu_at(machine, address)) return gpu->numa;
@@ -76,6 +83,8 @@ std::string path_word(DevicePath path) {
             return "X";
         case PathKind::nvlink:
             return "NV" + std::to_string(path.nvlinks);
+        case PathKind::xgmi:
+            return "XGMI";
         case PathKind::pix:
             return "PIX";
         case PathKind::pxb:
@@ -118,7 +127,7 @@ DevicePath device_path(Machine const& machine, std::string const& a, std::string
     if (a != b && left != nullptr && right != nullptr) {
         int links = std::max(links_to(*left, b), links_to(*right, a));
         if (links == 0) links = std::min(links_to(*left, "switch"), links_to(*right, "switch"));
-        if (links > 0) return {PathKind::nvlink, links};
+        if (links > 0) return {is_of_nvidia(machine, a) ? PathKind::nvlink : PathKind::xgmi, links};
     }
     return pci_path(machine, a, b);
 }

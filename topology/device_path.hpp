@@ -12,6 +12,7 @@ namespace osora::topology {
 enum class PathKind {
     self,     // X
     nvlink,   // NV#: bonded NVLinks
+    xgmi,     // AMD's links between GPUs, in the word of rocm-smi --showtopo
     pix,      // at most one PCIe switch
     pxb,      // several PCIe switches, no host bridge
     phb,      // the same host bridge
@@ -26,7 +27,7 @@ struct DevicePath {
     friend bool operator==(DevicePath const&, DevicePath const&) = default;
 };
 
-/// "X", "NV12", "PIX", ..., "?".
+/// "X", "NV12", "XGMI", "PIX", ..., "?".
 [[nodiscard]] std::string path_word(DevicePath path);
 
 /// Between the devices at two PCI addresses, over PCIe only.

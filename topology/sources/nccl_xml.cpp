@@ -122,20 +122,27 @@ private:
         MachineGpu gpu;
         gpu.address = device.address;
         if (auto const model = gpu_model(device.device)) gpu.name = std::string(model->name);
+        // RCCL's number in "sm" is none of CUDA's: "gfx942" has 94.
+        auto const gcn = element.attribute("gcn");
+        std::string_view const architecture = gcn.as_string();
+        if (architecture.starts_with("gfx")) gpu.name = "AMD " + std::string(architecture);
         int const sm = element.attribute("sm").as_int(0);
-        if (sm > 0 && sm < 1000) gpu.compute_capability = sm;
+        if (!gcn && sm > 0 && sm < 1000) gpu.compute_capability = sm;
         gpu.numa = device.numa;
         gpu.link = device.link;
-        for (pugi::xml_node const link : element.children("nvlink")) {
-            int const count = link.attribute("count").as_int(0);
-            if (count <= 0 || count > 1024) continue;
-            bool const to_switch =
-                link.attribute("tclass").as_string() == std::string_view(kNvswitchClass);
-            machine_.nvswitch |= to_switch;
-            std::string_view const target = link.attribute("target").as_string();
-            add_links(gpu, to_switch ? "switch" : pci_address(target).value_or(""), count);
-        }
+        for (pugi::xml_node const link : element.children("nvlink")) read_link(link, gpu);
+        for (pugi::xml_node const link : element.children("xgmi")) read_link(link, gpu);
         machine_.gpus.push_back(std::move(gpu));
+    }
+
+    void read_link(pugi::xml_node link, MachineGpu& gpu) {
+        int const count = link.attribute("count").as_int(0);
+        if (count <= 0 || count > 1024) return;
+        bool const to_switch =
+            link.attribute("tclass").as_string() == std::string_view(kNvswitchClass);
+        machine_.nvswitch |= to_switch;
+        std::string_view const target = link.attribute("target").as_string();
+        add_links(gpu, to_switch ? "switch" : pci_address(target).value_or(""), count);
     }
 
     /// Files from cloud providers have no <gpu> and no <net>: the PCI class shows what a device is.

@@ -83,6 +83,31 @@ TEST(NcclXml, ANegativeNumaNodeIsNotKnown) {
     EXPECT_THAT(machine->numa, SizeIs(0));
 }
 
+TEST(NcclXml, WhatRcclDumps) {
+    // After ROCm/rccl issue 1185; newer versions write the architecture's name
+    auto const result = parse_nccl_xml(R"(<system version="2">
+  <cpu numaid="3" affinity="ff" arch="x86_64" vendor="AuthenticAMD" familyid="159" modelid="2">
+    <pci busid="0000:31:00.0" class="0x060400" vendor="0x1000" device="0xc010">
+      <pci busid="0000:37:00.0" class="0x038000" vendor="0x1002" device="0x74a1">
+        <gpu dev="0" sm="94" gcn="gfx942" arch="38911" rank="0" gdr="1">
+          <xgmi target="0000:3a:00.0" count="1" tclass="0x038000"/>
+        </gpu>
+      </pci>
+      <pci busid="0000:3a:00.0" class="0x038000" vendor="0x1002" device="0x74a1">
+        <gpu dev="1" sm="90" gcn="21943" arch="38911" rank="1" gdr="1"/>
+      </pci>
+    </pci>
+  </cpu>
+</system>)");
+    ASSERT_TRUE(result.has_value()) << result.error().message;
+    ASSERT_THAT(result->gpus, SizeIs(2));
+    EXPECT_EQ(result->gpus[0].name, "AMD gfx942");
+    EXPECT_EQ(result->gpus[0].compute_capability, 0);
+    EXPECT_EQ(result->gpus[1].compute_capability, 0);
+    EXPECT_EQ(path_word(device_path(*result, "0000:37:00.0", "0000:3a:00.0")), "XGMI");
+    EXPECT_EQ(path_word(pci_path(*result, "0000:37:00.0", "0000:3a:00.0")), "PIX");
+}
+
 // NVIDIA/nccl pull request 2202: what NCCL dumped on a GB10 desktop.
 TEST(NcclXml, SocketsAreNoRdmaCards) {
     auto const machine = parse_nccl_xml(R"(<system version="1">
