@@ -59,13 +59,44 @@ bool is_one_cluster(std::string_view cluster) {
 
 bool is_held(QueuedJob const& job) {
     std::string const reason = lower(job.reason);
-    bool const held = reason.find("held") != std::string::npos ||
+    bool const held = reason.find("held") != std::string::npos || reason == "jobholdmaxrequeue" ||
                       reason.find("reservation deleted") != std::string::npos;
     return job.state == JobState::pending && held;
 }
 
+namespace {
+
+struct StuckReason {
+    std::string_view reason, why;
+};
+
+/// Reasons that waiting does not end: squeue(1), "Job reason codes". PartitionNodeLimit is none: it
+/// "can also indicate that required nodes are DOWN or DRAINED".
+constexpr std::array kStuckReasons{
+    StuckReason{"DependencyNeverSatisfied", "the job that it was to follow did not end so"},
+    StuckReason{"PartitionTimeLimit", "resources.time_limit is longer than the partition allows"},
+    StuckReason{"BadConstraints", "no nodes have what slurm.constraint and extra ask for"},
+    StuckReason{"InvalidAccount", "slurm.account may not be used"},
+    StuckReason{"InvalidQOS", "slurm.qos may not be used"},
+    StuckReason{"PerJob", "it asks for more than one job may have"}};
+
+/// "" = Slurm may start the job by itself.
+std::string_view why_stuck(QueuedJob const& job) {
+    if (job.state != JobState::pending) return {};
+    auto const* const found = std::ranges::find_if(kStuckReasons, [&](StuckReason const& each) {
+        return job.reason.find(each.reason) != std::string::npos;
+    });
+    return found == kStuckReasons.end() ? std::string_view() : found->why;
+}
+
+}  // namespace
+
 std::string reason_text(QueuedJob const& job, std::string_view cluster) {
     if (job.reason.empty()) return "";
+    if (auto const why = why_stuck(job); !why.empty()) {
+        return fmt::format(" ({}: it does not start as it is: {}; cancel it and submit it anew)",
+                           job.reason, why);
+    }
     if (!is_held(job)) return fmt::format(" ({})", job.reason);
     std::string const where = cluster.empty() ? "" : fmt::format(" --clusters={}", cluster);
     std::string const release = fmt::format("scontrol{} release {}", where, job.job_id);

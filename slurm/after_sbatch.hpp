@@ -32,7 +32,8 @@ struct JobsOfName {
 
 /// Whether it waits until somebody releases it.
 [[nodiscard]] bool is_held(QueuedJob const& job);
-/// The reason for people: "(Priority)"; for a held job also how to release it.
+/// The reason for people: "(Priority)"; for a held job also how to release it, and for one that
+/// waiting does not start, why.
 [[nodiscard]] std::string reason_text(QueuedJob const& job, std::string_view cluster);
 
 }  // namespace osora::slurm

@@ -1,8 +1,9 @@
-// Jobs whose number sbatch has not printed, and jobs that are held.
+// Jobs whose number sbatch has not printed, and jobs that are held or do not start.
 #include "slurm/after_sbatch.hpp"
 
 #include "slurm/queue_text.hpp"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -79,6 +80,7 @@ TEST(AfterSbatch, AHeldJobSaysWhatReleasesIt) {
                 HasSubstr("scontrol --clusters=north release 80634"));
     EXPECT_THAT(text("JobHeldUser"), HasSubstr(": scontrol release 80634)"));
     EXPECT_THAT(text("JobHeldAdmin"), HasSubstr("ask an administrator"));
+    EXPECT_THAT(text("JobHoldMaxRequeue"), HasSubstr("(held: JobHoldMaxRequeue; "));
     EXPECT_EQ(text("Priority"), " (Priority)");
     EXPECT_EQ(text("Nodes required for job are DOWN, DRAINED or reserved for jobs in higher "
                    "priority partitions"),
@@ -86,6 +88,28 @@ TEST(AfterSbatch, AHeldJobSaysWhatReleasesIt) {
               "partitions)");
     EXPECT_EQ(text(""), "");
     EXPECT_FALSE(is_held(job(1, "x", 0, JobState::running, "launch failed requeued held")));
+}
+
+TEST(AfterSbatch, AJobThatWaitingDoesNotStartSaysWhy) {
+    // desihub/desispec issue 2682, SckyzO/slurm_exporter pull request 169, BSC-ES/autosubmit issue
+    // 308, outerloop-science/outerloop pull request 304 (which reasons are only a wait)
+    auto const text = [](char const* reason, JobState state = JobState::pending) {
+        return reason_text(job(80634, "x", 0, state, reason), "");
+    };
+    EXPECT_EQ(
+        text("PartitionTimeLimit"),
+        " (PartitionTimeLimit: it does not start as it is: resources.time_limit is longer than "
+        "the partition allows; cancel it and submit it anew)");
+    for (char const* reason : {"DependencyNeverSatisfied", "BadConstraints", "InvalidAccount",
+                               "InvalidQOS", "QOSMaxWallDurationPerJobLimit"}) {
+        EXPECT_THAT(text(reason), HasSubstr("does not start as it is")) << reason;
+    }
+    for (char const* reason :
+         {"Priority", "Resources", "Dependency", "PartitionNodeLimit", "QOSMaxGRESPerUser",
+          "AssocGrpGRESMinutes", "PartitionDown", "ReqNodeNotAvail, UnavailableNodes:gpu[01-04]"}) {
+        EXPECT_EQ(text(reason), fmt::format(" ({})", reason));
+    }
+    EXPECT_EQ(text("PartitionTimeLimit", JobState::running), " (PartitionTimeLimit)");
 }
 
 TEST(QueueText, SilenceWithTextOnStderrIsNoAnswer) {
