@@ -3,12 +3,14 @@
 #include "topology/doctor/rules_internal.hpp"
 
 #include "base/text/text.hpp"
+#include "topology/doctor/log/nccl_log_internal.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 namespace osora::topology::doctor {
@@ -271,6 +273,36 @@ void add_timeout(Job const& job, Outcome& outcome) {
          .impact = 0.95});
 }
 
+/// Errors of CUDA that ended watchdogs: a kernel failed, and the other ranks wait for this one.
+void add_cuda_errors(Evidence const& evidence, Job const& job, Outcome& outcome) {
+    for (auto const& node : evidence.nodes) {
+        auto const found = node.log.troubles.find(LogTrouble::cuda_error);
+        if (found == node.log.troubles.end()) continue;
+        std::string_view const line = found->second;
+        auto const of_job = after(line, "[rank");  // "Rank 2]" is that of the process group
+        auto const text = of_job ? of_job : after(line, "Rank ");
+        auto const rank = text ? leading_number<int>(*text) : std::nullopt;
+        Finding finding{
+            .severity = Severity::fault,
+            .title = fmt::format("CUDA failed on {}: {}",
+                                 rank ? fmt::format("rank {}", *rank) : "a rank",
+                                 after(line, "CUDA error: ").value_or("")),
+            .seen = "log: " + found->second,
+            .effect = "the run ends; other ranks only waited for this one",
+            .fix =
+                "see the first error in the rank's own log; CUDA_LAUNCH_BLOCKING=1 names the "
+                "kernel that failed. When it fails on one node alone: dmesg (Xid), exclude it",
+            .impact = 1};
+        auto const known = rank ? job.node_of.find(*rank) : job.node_of.end();
+        if (known != job.node_of.end()) {
+            finding.nodes = {known->second};
+        } else if (evidence.nodes.size() == 1) {
+            finding.nodes = {node.name};
+        }
+        outcome.findings.push_back(std::move(finding));
+    }
+}
+
 }  // namespace
 
 Outcome check_collective_timeout(Evidence const& evidence) {
@@ -284,6 +316,7 @@ Outcome check_collective_timeout(Evidence const& evidence) {
                          "ranks; compare NCCL_ALGO, NCCL_PROTO and NCCL's version over the nodes",
                   .impact = 1});
     auto const job = job_of(evidence);
+    add_cuda_errors(evidence, job, outcome);
     if (!job.timed_out.empty()) add_timeout(job, outcome);
     if (!outcome.findings.empty()) return outcome;
     find_trouble(

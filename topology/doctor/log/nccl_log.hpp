@@ -41,6 +41,7 @@ enum class LogTrouble {
     fabric_manager,   // CUDA cannot start: nvidia-fabricmanager has not set up the NVSwitches
     mismatch,         // ranks called different collectives, or with different sizes
     heartbeat,        // PyTorch's watchdog thread was blocked
+    cuda_error,       // PyTorch's watchdog met an error of CUDA
     graph_file,       // NCCL_GRAPH_FILE does not match the machine, or cannot be read
     topo_file         // NCCL_TOPO_FILE cannot be read
 };

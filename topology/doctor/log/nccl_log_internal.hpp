@@ -24,8 +24,8 @@ constexpr std::size_t kLogLineBytesMax = 240;
 
 /// Whether NCCL, or PyTorch about NCCL, may have written it.
 [[nodiscard]] inline bool is_of_nccl(std::string_view line) {
-    for (std::string_view const each :
-         {"NCCL", "NET/OFI", "Duplicate GPU detected", "RCCL version "}) {
+    for (std::string_view const each : {"NCCL", "NET/OFI", "Duplicate GPU detected",
+                                        "RCCL version ", "watchdog thread terminated with"}) {
         if (line.find(each) != std::string_view::npos) return true;
     }
     return false;

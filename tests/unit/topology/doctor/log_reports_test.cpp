@@ -282,5 +282,47 @@ TEST(Reports, GpuAndNicThatAreTooFarApart) {
     EXPECT_THAT(diagnosis_of({{"job.log", text + "/GDRDMA\n"}}).findings, IsEmpty());
 }
 
+TEST(Reports, CudaFailedOnARank) {
+    // modelscope/ms-swift issue 3264; axolotl-ai-cloud/axolotl issue 1473 (older words)
+    auto const found = finding_of(
+        "[rank2]:[E225 13:49:33.912673914 ProcessGroupNCCL.cpp:1595] [PG ID 1 PG GUID 3 Rank 0] "
+        "Process group watchdog thread terminated with exception: CUDA error: an illegal "
+        "instruction was encountered\n");
+    EXPECT_EQ(found.rule, "collective-timeout");
+    EXPECT_EQ(found.title, "CUDA failed on rank 2: an illegal instruction was encountered");
+    auto const older = finding_of(
+        "[E ProcessGroupNCCL.cpp:915] [Rank 3] NCCL watchdog thread terminated with exception: "
+        "CUDA "
+        "error: an illegal memory access was encountered\n");
+    EXPECT_THAT(older.title, HasSubstr("rank 3: an illegal memory access"));
+}
+
+TEST(Reports, CudaFailedOnARankOfSeveralHosts) {
+    std::string text;
+    for (int const rank : {0, 1}) {
+        text += fmt::format(
+            "n{0}:4711:4720 [0] NCCL INFO comm 0x5 rank {0} nranks 2 cudaDev 0 busId 36000 - Init "
+            "COMPLETE\n",
+            rank);
+    }
+    auto const list = faults_of(
+        {{"job.log", text + "[rank0]:[E225 13:49:33.9 ProcessGroupNCCL.cpp:1595] [PG ID 0 PG GUID "
+                            "0(default_pg) Rank 0] Process group watchdog thread terminated with "
+                            "exception: CUDA error: an illegal memory access was encountered\n"}});
+    ASSERT_THAT(list, SizeIs(1));
+    EXPECT_THAT(list[0].nodes, ElementsAre("n0"));
+}
+
+TEST(Reports, AWatchdogThatEndedByATimeoutIsATimeout) {
+    auto const found = finding_of(
+        "[rank7]:[E225 13:49:33.9 ProcessGroupNCCL.cpp:1595] [PG ID 0 PG GUID 0(default_pg) Rank "
+        "7] "
+        "Process group watchdog thread terminated with exception: [Rank 7] Watchdog caught "
+        "collective operation timeout: WorkNCCL(SeqNum=4486, OpType=ALLTOALL, NumelIn=4, "
+        "NumelOut=4, "
+        "Timeout(ms)=600000) ran for 600013 milliseconds before timing out.\n");
+    EXPECT_EQ(found.title, "Collective 4486 (ALLTOALL) timed out on rank 7");
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
