@@ -122,6 +122,22 @@ void check_failed_connections(Evidence const& evidence, Outcome& outcome) {
     }
 }
 
+/// PyTorch's store is of rank 0. The lines name no host.
+void check_store(Evidence const& evidence, Outcome& outcome) {
+    Outcome failed;
+    find_trouble(failed, evidence, LogTrouble::no_id,
+                 {.severity = Severity::warning,
+                  .title = "Ranks could not fetch NCCL's id from rank 0",
+                  .effect = "the run fails when it connects; these ranks are not the cause",
+                  .fix = "see in rank 0's own log whether it ended, or did not come to the first "
+                         "collective; all ranks must reach MASTER_ADDR and MASTER_PORT",
+                  .impact = 0.5});
+    if (failed.findings.empty()) return;
+    auto& first = failed.findings.front();
+    if (evidence.nodes.size() > 1) first.nodes.clear();
+    outcome.findings.push_back(std::move(first));
+}
+
 /// No failure is written while NCCL still tries: the run hangs.
 void check_retries(Evidence const& evidence, Outcome& outcome) {
     for (auto const& node : evidence.nodes) {
@@ -213,6 +229,7 @@ void check_connections(Evidence const& evidence, Outcome& outcome) {
         outcome.findings, [](Finding const& each) { return each.severity == Severity::fault; });
     if (explained) return;
     check_failed_connections(evidence, outcome);
+    check_store(evidence, outcome);
     if (!any_trouble(evidence, LogTrouble::connect)) check_retries(evidence, outcome);
 }
 

@@ -146,9 +146,10 @@ bool is_of_kernel(View line) {
 
 /// Programs and notes also mention NCCL: only these lines make a node of a text without hosts.
 bool is_certain(View line) {
-    for (View const each : {"NCCL INFO ", "NCCL WARN ", "NCCL version ", "RCCL version ",
-                            "Xid (PCI:", "Watchdog caught collective operation timeout: WorkNCCL",
-                            "watchdog thread terminated with exception"}) {
+    for (View const each :
+         {"NCCL INFO ", "NCCL WARN ", "NCCL version ", "RCCL version ",
+          "Xid (PCI:", "Watchdog caught collective operation timeout: WorkNCCL",
+          "watchdog thread terminated with exception", "NCCL communicator and retr"}) {
         if (line.find(each) != View::npos) return true;
     }
     return is_lost_gpu(line);

@@ -74,6 +74,7 @@ constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::no_interface, "o socket interface found", ""},
     TroubleWords{LogTrouble::peer_access, "P2P is disabled between", ""},
     TroubleWords{LogTrouble::peer_access, "peer access is not supported", ""},
+    TroubleWords{LogTrouble::no_id, "ncclUniqueId from [", "got error"},
     TroubleWords{LogTrouble::peer_closed, "onnection closed by remote peer", ""},
     TroubleWords{LogTrouble::connect, "NCCL WARN", " Connect to "},
     TroubleWords{LogTrouble::connect, "NCCL WARN", "exceeded error retry count"},

@@ -33,6 +33,7 @@ enum class LogTrouble {
     no_interface,     // no interface that NCCL_SOCKET_IFNAME allows
     peer_access,      // P2P between GPUs failed
     connect,          // no TCP connection to a peer
+    no_id,            // a rank could not fetch NCCL's id from rank 0's store
     peer_closed,      // a peer closed its connection: its rank exited first
     bad_address,      // a peer's message was not understood: "address with family 0"
     duplicate_gpu,    // two ranks use one GPU

@@ -324,5 +324,22 @@ TEST(Reports, AWatchdogThatEndedByATimeoutIsATimeout) {
     EXPECT_EQ(found.title, "Collective 4486 (ALLTOALL) timed out on rank 7");
 }
 
+TEST(Reports, RanksThatCouldNotFetchTheId) {
+    // pytorch/pytorch issues 131781 and 82091 (older, "retreiving")
+    for (char const* const words :
+         {"retrieving ncclUniqueId from [0] via c10d key-value store by key '0', but "
+          "store->get('0') got error: Connection reset by peer",
+          "retreiving ncclUniqueId from [0] via c10d key-value store by key '0', but "
+          "store->get('0') got error: Timeout waiting for key: default_pg/0/0 after 1800000 ms"}) {
+        auto const found = finding_of(
+            fmt::format("[rank15]: torch.distributed.DistBackendError: [15] is setting up NCCL "
+                        "communicator and {}\n",
+                        words),
+            Severity::warning);
+        EXPECT_THAT(found.title, HasSubstr("from rank 0"));
+        EXPECT_THAT(found.fix, HasSubstr("rank 0's own log"));
+    }
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
