@@ -91,16 +91,54 @@ void check_odd_sockets(Evidence const& evidence, Outcome& outcome) {
     }
 }
 
+/// The devices that NCCL_IB_HCA of a log asks for, although NCCL found none; "" = it asks for none.
+std::string wanted_devices(NodeEvidence const& node) {
+    auto const& log = node.log;
+    auto const set = log.set_by_environment.find("NCCL_IB_HCA");
+    auto const off = log.set_by_environment.find("NCCL_IB_DISABLE");
+    bool const disabled = off != log.set_by_environment.end() && off->second != "0";
+    bool const asks = set != log.set_by_environment.end() && !set->second.starts_with('^');
+    if (!asks || disabled || !log.no_ib_device || !uses_sockets(node)) return {};
+    return set->second;
+}
+
+/// The log shows that its communicators stay on the node: they need no network.
+bool stays_on_node(NcclLog const& log) {
+    bool const one_rank = log.complete && log.ranks == 1;
+    return log.nodes == 1 || one_rank || (log.via_socket == 0 && log.via_p2p + log.via_shm > 0);
+}
+
+/// With logs alone: all nodes use TCP, and a setting shows that RDMA was meant.
+void check_wanted_devices(Evidence const& evidence, Outcome& outcome) {
+    for (auto const& node : evidence.nodes) {
+        auto const wanted = wanted_devices(node);
+        if (wanted.empty() || node.machine || stays_on_node(node.log)) continue;
+        outcome.findings.push_back(
+            {.severity = Severity::fault,
+             .nodes = {node.name},
+             .title = fmt::format("NCCL uses TCP: it found no RDMA device, NCCL_IB_HCA asks for {}",
+                                  wanted),
+             .seen = "log: NET/IB : No device found, Using network Socket",
+             .effect = "collectives at 1-5 GB/s, a tenth or less of RDMA",
+             .fix =
+                 "ibv_devinfo shows whether a device of this name is there and its port active; "
+                 "start a container with /dev/infiniband, rdma-core and the verbs provider in it",
+             .impact = kTcpLoss});
+    }
+}
+
 }  // namespace
 
 Outcome check_network(Evidence const& evidence) {
     bool const mixed =
         std::ranges::any_of(evidence.nodes, uses_sockets) && !other_networks(evidence).empty();
-    if (!any_rdma(evidence) && !mixed && !any_trouble(evidence, LogTrouble::plugin)) {
-        return skip("no RDMA NIC");
-    }
+    bool const wanted = std::ranges::any_of(
+        evidence.nodes, [](auto const& node) { return !wanted_devices(node).empty(); });
+    bool const any = any_rdma(evidence) || mixed || wanted;
+    if (!any && !any_trouble(evidence, LogTrouble::plugin)) return skip("no RDMA NIC");
     Outcome outcome;
     check_odd_sockets(evidence, outcome);
+    if (!mixed) check_wanted_devices(evidence, outcome);
     for (auto const& node : evidence.nodes) {
         if (rdma_up(node).empty()) continue;
         auto const reason = tcp_reason(node);

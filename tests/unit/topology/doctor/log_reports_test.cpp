@@ -341,5 +341,32 @@ TEST(Reports, RanksThatCouldNotFetchTheId) {
     }
 }
 
+TEST(Reports, RdmaThatWasAskedForIsNotFound) {
+    // NVIDIA/nccl issues 952 and 958: "it simply means the OS could not find a usable NIC"
+    auto const text = [](std::string const& hca, std::string const& rest = "") {
+        std::string const head = "g1:5:9 [0] NCCL INFO ";
+        return head + "NCCL_IB_HCA set by environment to " + hca + "\n" + rest + head +
+               "NET/IB : No device found.\n" + head + "Using network Socket\n";
+    };
+    auto const found = finding_of(text("mlx5_9"));
+    EXPECT_EQ(found.rule, "tcp-instead-of-rdma");
+    EXPECT_EQ(found.title, "NCCL uses TCP: it found no RDMA device, NCCL_IB_HCA asks for mlx5_9");
+    EXPECT_THAT(diagnosis_of({{"job.log", text("^mlx5_0")}}).findings, IsEmpty());
+    auto const on_one_node =
+        text("mlx5_9") + "g1:5:9 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n";
+    EXPECT_THAT(diagnosis_of({{"job.log", on_one_node}}).findings, IsEmpty());
+    auto const of_one_rank =
+        text("mlx5_9") +
+        "g1:5:9 [0] NCCL INFO comm 0x5 rank 0 nranks 1 cudaDev 0 busId 36000 - "
+        "Init COMPLETE\n";
+    EXPECT_THAT(diagnosis_of({{"job.log", of_one_rank}}).findings, IsEmpty());
+    EXPECT_THAT(
+        diagnosis_of(
+            {{"job.log",
+              text("mlx5", "g1:5:9 [0] NCCL INFO NCCL_IB_DISABLE set by environment to 1.\n")}})
+            .findings,
+        IsEmpty());
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
