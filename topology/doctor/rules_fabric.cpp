@@ -296,6 +296,13 @@ Outcome check_gid(Evidence const& evidence) {
                   .fix = "unset NCCL_IB_GID_INDEX (NCCL 2.21 and later), or set the index that "
                          "show_gids prints for RoCE v2",
                   .impact = 1});
+    find_trouble(outcome, evidence, LogTrouble::gid_version,
+                 {.severity = Severity::fault,
+                  .title = "NCCL cannot read GIDs that are not this container's",
+                  .effect = "the run fails when it connects",
+                  .fix = "take NCCL 2.26 or later; or set NCCL_IB_GID_INDEX to the index that "
+                         "show_gids prints for RoCE v2 inside the container, in each its own",
+                  .impact = 1});
     return outcome;
 }
 

@@ -21,6 +21,7 @@ constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::bad_gid, "ibv_modify_qp failed", "Invalid argument"},
     TroubleWords{LogTrouble::foreign_device, "ibv_modify_qp failed", "No such device"},
     TroubleWords{LogTrouble::modify_qp, "ibv_modify_qp failed", ""},
+    TroubleWords{LogTrouble::gid_version, "ncclIbRoceGetVersionNum", ""},
     TroubleWords{LogTrouble::completion, "Got completion", "RNR_RETRY_EXC_ERR"},  // 13
     TroubleWords{LogTrouble::retry_exceeded, "Got completion", "status=12 "},
     TroubleWords{LogTrouble::retry_exceeded, "Got completion", "RETRY_EXC_ERR"},

@@ -18,6 +18,7 @@ enum class LogTrouble {
     modify_qp,        // ibv_modify_qp failed, timed out: no path between two NICs
     foreign_device,   // ibv_modify_qp failed, no such device: a port that is not the container's
     bad_gid,          // ibv_modify_qp failed, no data or invalid: the GID does not exist
+    gid_version,      // the RoCE version of a GID cannot be read: those of other containers
     retry_exceeded,   // completion with status 12
     flushed,          // completion with status 5: the connection had failed before
     completion,       // completion with another error

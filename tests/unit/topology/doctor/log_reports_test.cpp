@@ -195,6 +195,15 @@ TEST(Reports, APortOfAnotherContainer) {
     EXPECT_THAT(found.fix, AllOf(HasSubstr("NCCL_IB_HCA"), Not(HasSubstr("CROSS_NIC"))));
 }
 
+TEST(Reports, GidsOfOtherContainers) {
+    // NVIDIA/nccl issues 1573 (mended in 2.26) and 1538 (NCCL_IB_GID_INDEX helps)
+    auto const found = finding_of(
+        "pod-1:5:9 [1] transport/net_ib.cc:295 NCCL WARN NET/IB: read failed in "
+        "ncclIbRoceGetVersionNum: Invalid argument\n");
+    EXPECT_EQ(found.rule, "gid-index");
+    EXPECT_THAT(found.fix, AllOf(HasSubstr("2.26"), HasSubstr("NCCL_IB_GID_INDEX")));
+}
+
 TEST(Reports, EfaThatDoesNotGetThrough) {
     // aws/aws-ofi-nccl issue 663, NVIDIA/nccl issue 229
     for (char const* const words :
