@@ -133,7 +133,7 @@ Outcome check_mnnvl(Evidence const& evidence) {
                });
     };
     bool const any = std::ranges::any_of(evidence.nodes, in_domain);
-    if (!any) return skip("no multi-node NVLink");
+    if (!any && !any_trouble(evidence, LogTrouble::imex)) return skip("no multi-node NVLink");
     Outcome outcome;
     for (auto const& node : evidence.nodes) {
         if (!in_domain(node)) continue;
@@ -153,6 +153,16 @@ Outcome check_mnnvl(Evidence const& evidence) {
              .fix = "systemctl status nvidia-imex on every node of the domain; in containers give "
                     "the IMEX channel",
              .impact = 0.9});
+    }
+    if (outcome.findings.empty()) {
+        find_trouble(outcome, evidence, LogTrouble::imex,
+                     {.severity = Severity::fault,
+                      .title = "The NVLink domain over nodes cannot be used: no IMEX channel",
+                      .effect = "the run fails when it connects",
+                      .fix = "give the container /dev/nvidia-caps-imex-channels/channel0, see that "
+                             "nvidia-imex runs on every node of the domain; or "
+                             "--set nccl.NCCL_MNNVL_ENABLE=0: traffic then goes over NICs",
+                      .impact = 1});
     }
     return outcome;
 }

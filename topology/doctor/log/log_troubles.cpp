@@ -72,6 +72,8 @@ constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::fabric_manager, "NCCL WARN", "system not yet initialized"},
     TroubleWords{LogTrouble::nvls, "nvls.cc", "WARN"},
     TroubleWords{LogTrouble::nvls, "NVLS", "Failed to"},
+    TroubleWords{LogTrouble::imex, "MNNVL", "available but not working"},
+    TroubleWords{LogTrouble::imex, "NCCL WARN Cuda failure", "'operation not permitted'"},
     TroubleWords{LogTrouble::no_interface, "o socket interface found", ""},
     TroubleWords{LogTrouble::peer_access, "P2P is disabled between", ""},
     TroubleWords{LogTrouble::peer_access, "peer access is not supported", ""},

@@ -31,6 +31,7 @@ enum class LogTrouble {
     plugin,           // a requested plug-in was not found
     version,          // incompatible versions of ranks or driver
     nvls,             // NVLS or multicast set-up failed
+    imex,             // GPU memory cannot be shared over nodes: no IMEX channel
     no_interface,     // no interface that NCCL_SOCKET_IFNAME allows
     peer_access,      // P2P between GPUs failed
     connect,          // no TCP connection to a peer

@@ -128,6 +128,21 @@ TEST(Reports, TheKernelsLogNamesTheBrokenGpu) {
     EXPECT_THAT(list[0].title, HasSubstr("0000:3b:00"));
 }
 
+TEST(Reports, AContainerWithoutAnImexChannel) {
+    // NVIDIA/nccl issue 1925, microsoft/mscclpp issue 467
+    std::string const failure =
+        "[2025-11-30 05:55:16] pod-1:376:376 [1] include/alloc.h:228 NCCL WARN Cuda failure 800 "
+        "'operation not permitted'\n";
+    auto const found = finding_of(
+        failure +
+        "[2025-11-30 05:55:16] pod-1:376:376 [1] mnnvl.cc:67 NCCL WARN MNNVL (cliqueSize 8) is "
+        "available but not working on this system. Check the IMEX channel configuration "
+        "(/dev/nvidia-caps-imex-channels). Set NCCL_MNNVL_ENABLE=0 to ignore this issue.\n");
+    EXPECT_EQ(found.rule, "mnnvl");
+    EXPECT_THAT(found.fix, HasSubstr("imex-channels/channel0"));
+    EXPECT_EQ(finding_of(failure).rule, "mnnvl");
+}
+
 TEST(Reports, FabricManagerDoesNotRun) {
     // pytorch/pytorch issue 35710, gpustack/gpustack issue 4154
     auto const found = finding_of(
