@@ -63,6 +63,14 @@ Outcome check_peer_access(Evidence const& evidence) {
          .effect = "hang, or transfers through host memory",
          .fix = "prove it with NCCL_P2P_DISABLE=1 for one run, then turn ACS and IOMMU off",
          .impact = 0.8});
+    find_trouble(outcome, evidence, LogTrouble::hidden_gpu,
+                 {.severity = Severity::fault,
+                  .title = "A rank cannot see the GPU of a peer on its node",
+                  .effect = "the run fails when ranks connect their GPUs",
+                  .fix = "give each rank all GPUs of its node and choose by LOCAL_RANK: in Slurm "
+                         "--gpus-per-node or --gpu-bind=none, not --gpus-per-task; with containers "
+                         "all GPUs in each, or one container a node",
+                  .impact = 1});
     return outcome;
 }
 

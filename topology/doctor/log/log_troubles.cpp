@@ -77,6 +77,7 @@ constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::no_interface, "o socket interface found", ""},
     TroubleWords{LogTrouble::peer_access, "P2P is disabled between", ""},
     TroubleWords{LogTrouble::peer_access, "peer access is not supported", ""},
+    TroubleWords{LogTrouble::hidden_gpu, "transport/p2p.cc", "invalid device ordinal"},
     TroubleWords{LogTrouble::no_id, "ncclUniqueId from [", "got error"},
     TroubleWords{LogTrouble::peer_closed, "onnection closed by remote peer", ""},
     TroubleWords{LogTrouble::connect, "NCCL WARN", " Connect to "},

@@ -34,6 +34,7 @@ enum class LogTrouble {
     imex,             // GPU memory cannot be shared over nodes: no IMEX channel
     no_interface,     // no interface that NCCL_SOCKET_IFNAME allows
     peer_access,      // P2P between GPUs failed
+    hidden_gpu,       // a rank may not use its peer's GPU, which another limit of devices hides
     connect,          // no TCP connection to a peer
     no_id,            // a rank could not fetch NCCL's id from rank 0's store
     peer_closed,      // a peer closed its connection: its rank exited first

@@ -41,6 +41,15 @@ inline std::vector<Finding> faults_of(LogFiles const& files) {
     return faults(diagnosis_of(files));
 }
 
+/// The only finding of one log; `severity` is checked.
+inline Finding finding_of(std::string const& text, Severity severity = Severity::fault) {
+    auto const diagnosis = diagnosis_of({{"job.log", text}});
+    EXPECT_EQ(diagnosis.findings.size(), 1u) << text;
+    if (diagnosis.findings.empty()) return {};
+    EXPECT_EQ(diagnosis.findings.front().severity, severity);
+    return diagnosis.findings.front();
+}
+
 inline std::vector<std::string> names(Evidence const& evidence) {
     std::vector<std::string> list;
     for (auto const& each : evidence.nodes) list.push_back(each.name);

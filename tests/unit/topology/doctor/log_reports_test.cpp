@@ -14,15 +14,6 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-/// The only finding of one log; `severity` is checked.
-Finding finding_of(std::string const& text, Severity severity = Severity::fault) {
-    auto const diagnosis = diagnosis_of({{"job.log", text}});
-    EXPECT_THAT(diagnosis.findings, SizeIs(1)) << text;
-    if (diagnosis.findings.empty()) return {};
-    EXPECT_EQ(diagnosis.findings.front().severity, severity);
-    return diagnosis.findings.front();
-}
-
 TEST(Reports, AGpuThatFellOffTheBusWithoutAnXid) {
     // leptonai/gpud pull request 1209, NVIDIA/NVSentinel issue 155
     auto const found = finding_of(
