@@ -206,10 +206,10 @@ std::optional<XidLine> xid_line(View line) {
     bool const of_switch = at != View::npos && at > 0 && line[at - 1] == 'S';
     if (at == View::npos || of_switch) return {};
     View const rest = line.substr(at + View("Xid (PCI:").size());
-    std::size_t const close = rest.find("):");
-    if (close == View::npos || close > 16) return {};
-    XidLine found{.address = lower(rest.substr(0, close)),
-                  .words = trimmed(rest.substr(close + 2))};
+    std::size_t const close = rest.find("):");  // "0000:01:00 GPU-I:05": a part of a MIG GPU
+    View const address = rest.substr(0, std::min(close, rest.find(' ')));
+    if (close == View::npos || close > 40 || address.size() > 16) return {};
+    XidLine found{.address = lower(address), .words = trimmed(rest.substr(close + 2))};
     constexpr View kCause = "caused by previous Xid ";
     std::size_t const cause = found.words.find(kCause);
     if (cause != View::npos) found.cause = xid_at(found.words.substr(cause + kCause.size()));

@@ -106,6 +106,15 @@ TEST(Dmesg, Xids) {
     EXPECT_THAT(xids.at("0000:3b:00"), testing::ElementsAre(79, 154));
 }
 
+TEST(Dmesg, XidsOfPartsOfAGpu) {
+    // docs.nvidia.com/deploy/a100-gpu-mem-error-mgmt, table 3: with MIG
+    auto const xids = xids_of_dmesg(
+        "NVRM: Xid (PCI:0000:01:00 GPU-I:05): 94, pid=7194, Contained: CE User Channel (0x9). RST: "
+        "No, D-RST: No\n");
+    ASSERT_EQ(xids.size(), 1u);
+    EXPECT_THAT(xids.at("0000:01:00"), testing::ElementsAre(94));
+}
+
 TEST(Dmesg, AGpuThatFellOffTheBusWithoutAnXid) {
     // NVIDIA/NVSentinel issue 155, leptonai/gpud pull request 1209
     auto const xids = xids_of_dmesg(
