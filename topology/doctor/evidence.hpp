@@ -38,8 +38,10 @@ struct GpuState {
     std::int64_t throttle_reasons = 0;                              // NVML's bits
     std::int64_t ecc_uncorrected = 0;
     std::vector<int> xids = {};
-    std::string address = {};      // "0000:3b:00", for a GPU that is in no list of the node
-    std::string fatal_event = {};  // the first in the kernel's log that the driver calls fatal
+    std::string address = {};          // "0000:3b:00", for a GPU that is in no list of the node
+    std::string recovery_action = {};  // of nvidia-smi -q: "Reset"; "" = none, or not known
+    bool remap_failed = false;         // a memory row could not be replaced
+    std::string fatal_event = {};      // the first in the kernel's log that the driver calls fatal
 };
 
 /// How an IOMMU treats the GPUs' transfers.

@@ -138,6 +138,12 @@ Iommu iommu_of_cmdline(View cmdline) {
 
 namespace {
 
+/// "Reset", "Node Reboot Required", "Drain P2P"; not "None", nor "Unknown Error" of a lost GPU.
+bool asks_for_action(View words) {
+    return words.find("Reset") != View::npos || words.find("Reboot") != View::npos ||
+           words.find("Drain") != View::npos;
+}
+
 void read_smi_line(SmiReport& report, View key, View value) {
     GpuState& gpu = report.gpus.back();
     bool const active = value == "Active";
@@ -145,6 +151,10 @@ void read_smi_line(SmiReport& report, View key, View value) {
     if (key == "SM" && value.ends_with("MHz") && std::isnan(gpu.sm_mhz))
         gpu.sm_mhz = leading(value);
     if (key == "Gpu" && value.ends_with('%')) gpu.utilisation = leading(value) / 100;
+    if (key == "GPU Recovery Action" && asks_for_action(value)) {
+        gpu.recovery_action = value.substr(0, 32);
+    }
+    if (key == "Remapping Failure Occurred" && value == "Yes") gpu.remap_failed = true;
     if (key == "HW Slowdown" && active) gpu.throttle_reasons |= 0x8;
     if (key == "SW Thermal Slowdown" && active) gpu.throttle_reasons |= 0x20;
     if (key == "HW Thermal Slowdown" && active) gpu.throttle_reasons |= 0x40;
@@ -238,9 +248,7 @@ bool is_fatal_event(XidLine const& line) {
     if (is_nvlink(xid)) return line.words.find(" Fatal ") != View::npos;
     if (xid == 154) {
         std::size_t const to = line.words.rfind(" to ");
-        View const action = to == View::npos ? View() : line.words.substr(to);
-        return action.find("Reset") != View::npos || action.find("Reboot") != View::npos ||
-               action.find("Drain") != View::npos;
+        return to != View::npos && asks_for_action(line.words.substr(to));
     }
     return is_nvlink(line.cause) || is_fatal_xid(line.cause);
 }

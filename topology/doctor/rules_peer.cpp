@@ -236,6 +236,28 @@ void check_nvswitch(NodeEvidence const& node, Outcome& outcome) {
          .impact = 1});
 }
 
+std::string name_of(GpuState const& gpu) {
+    return gpu.gpu < 0 ? "The GPU at " + gpu.address : fmt::format("GPU {}", gpu.gpu);
+}
+
+/// What the driver asks for; it stays so until the GPU is reset, whatever the counters say.
+void check_recovery(NodeEvidence const& node, GpuState const& gpu, Outcome& outcome) {
+    if (gpu.recovery_action.empty() && !gpu.remap_failed) return;
+    bool const broken = gpu.remap_failed;
+    outcome.findings.push_back(
+        {.severity = Severity::fault,
+         .nodes = {node.name},
+         .title = name_of(gpu) + (broken ? " has a memory row that could not be replaced"
+                                         : " cannot be used before it is recovered"),
+         .seen = broken ? "nvidia-smi -q: Remapping Failure Occurred"
+                        : "nvidia-smi -q: GPU Recovery Action " + gpu.recovery_action,
+         .effect = "ranks on it fail, or do not start",
+         .fix = fmt::format("exclude it {}, ", kExclude) +
+                (broken ? "replace the GPU"
+                        : "end its processes, then nvidia-smi -r or a reboot, as the action says"),
+         .impact = 1});
+}
+
 void check_gpu(NodeEvidence const& node, GpuState const& gpu, Outcome& outcome) {
     auto const add = [&](Severity severity, std::string title, std::string seen, std::string effect,
                          std::pair<std::string, double> fix_and_impact) {
@@ -247,8 +269,7 @@ void check_gpu(NodeEvidence const& node, GpuState const& gpu, Outcome& outcome) 
                                     .fix = std::move(fix_and_impact.first),
                                     .impact = fix_and_impact.second});
     };
-    std::string const name =
-        gpu.gpu < 0 ? "The GPU at " + gpu.address : fmt::format("GPU {}", gpu.gpu);
+    std::string const name = name_of(gpu);
     std::string const exclude = fmt::format("exclude it {}", kExclude);
     if (std::ranges::any_of(gpu.xids, is_fatal_xid) || !gpu.fatal_event.empty()) {
         std::string const event = gpu.fatal_event.empty() ? "" : "; Xid " + gpu.fatal_event;
@@ -322,6 +343,7 @@ Outcome check_gpu_health(Evidence const& evidence) {
         for (auto const& gpu : node.gpus) {
             any = true;
             check_gpu(node, gpu, outcome);
+            check_recovery(node, gpu, outcome);
         }
     }
     check_logged_health(evidence, outcome);

@@ -280,6 +280,16 @@ std::vector<BrokenCase> const kDevices{
     {.rule = "gpu-health",
      .kind = "hgx-ib",
      .where = "n3",
+     .says = "Recovery Action Reset",
+     .damage = [](Evidence& e) { node(e).gpus[3].recovery_action = "Reset"; }},
+    {.rule = "gpu-health",
+     .kind = "hgx-ib",
+     .where = "n3",
+     .says = "memory row",
+     .damage = [](Evidence& e) { node(e).gpus[3].remap_failed = true; }},
+    {.rule = "gpu-health",
+     .kind = "hgx-ib",
+     .where = "n3",
      .says = "hardware thermal at 91 C",
      .damage =
          [](Evidence& e) {

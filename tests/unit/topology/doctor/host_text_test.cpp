@@ -97,6 +97,37 @@ TEST(NvidiaSmi, ClocksErrorsFabric) {
     EXPECT_TRUE(parse_nvidia_smi("nothing").gpus.empty());
 }
 
+TEST(NvidiaSmi, WhatTheDriverAsksFor) {
+    // scitix/sichek pull request 121; awslabs/awsome-distributed-ai pull request 1190
+    auto const report = parse_nvidia_smi(
+        "GPU 00000000:1B:00.0\n"
+        "    GPU Reset Status\n"
+        "        Reset Required                    : Yes\n"
+        "    GPU Recovery Action                   : Reset\n"
+        "GPU 00000000:2B:00.0\n"
+        "    GPU Recovery Action                   : None\n"
+        "    Remapped Rows\n"
+        "        Pending                           : No\n"
+        "        Remapping Failure Occurred        : Yes\n"
+        "GPU 00000000:3B:00.0\n"
+        "    GPU Recovery Action                   : N/A\n"
+        "    Remapped Rows\n"
+        "        Remapping Failure Occurred        : No\n"
+        "GPU 00000000:4B:00.0\n"
+        "    GPU Recovery Action                   : Unknown Error\n"
+        "    Remapped Rows\n"
+        "        Remapping Failure Occurred        : Unknown Error\n");
+    ASSERT_EQ(report.gpus.size(), 4u);
+    EXPECT_EQ(report.gpus[3].recovery_action, "");
+    EXPECT_FALSE(report.gpus[3].remap_failed);
+    EXPECT_EQ(report.gpus[0].recovery_action, "Reset");
+    EXPECT_FALSE(report.gpus[0].remap_failed);
+    EXPECT_EQ(report.gpus[1].recovery_action, "");
+    EXPECT_TRUE(report.gpus[1].remap_failed);
+    EXPECT_EQ(report.gpus[2].recovery_action, "");
+    EXPECT_FALSE(report.gpus[2].remap_failed);
+}
+
 TEST(Dmesg, Xids) {
     auto const xids = xids_of_dmesg(
         "[ 9.1] NVRM: Xid (PCI:0000:3B:00): 79, pid=0, GPU has fallen off the bus.\n"
