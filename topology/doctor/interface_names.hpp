@@ -17,6 +17,10 @@ namespace osora::topology::doctor {
 /// other nodes' logs name; "" = none.
 [[nodiscard]] std::string logged_interface(Evidence const& evidence, NodeEvidence const& node);
 
+/// Whether NCCL met without an address of its own: NCCL_SOCKET_IFNAME names no interface of the
+/// node, which NCCL 2.27 does not say.
+[[nodiscard]] bool lacks_set_interface(NodeEvidence const& node);
+
 /// Faults for interfaces that NCCL chose according to its log and that lead to no other node.
 /// `best`: the interface to use instead; "" = unknown.
 void check_logged_interfaces(Evidence const& evidence, NodeEvidence const& node,

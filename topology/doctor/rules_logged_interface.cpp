@@ -172,6 +172,12 @@ bool is_host_internal(std::string_view interface) {
     return false;
 }
 
+bool lacks_set_interface(NodeEvidence const& node) {
+    auto const& log = node.log;
+    return log.troubles.contains(LogTrouble::bad_address) && log.bootstrap_interface.empty() &&
+           log.set_by_environment.contains("NCCL_SOCKET_IFNAME");
+}
+
 std::string logged_interface(Evidence const& evidence, NodeEvidence const& node) {
     auto const& own = node.log;
     std::string const& first = own.bootstrap_interface;
@@ -213,16 +219,34 @@ void check_logged_interfaces(Evidence const& evidence, NodeEvidence const& node,
          .impact = alone ? 0.0 : 1.0});
 }
 
+namespace {
+
+/// The fix where the node has no interface that it may use. One that the setting names is not
+/// there.
+std::string missing_fix(Evidence const& evidence, NodeEvidence const& node) {
+    auto const set = node.log.set_by_environment.find("NCCL_SOCKET_IFNAME");
+    auto const best = logged_interface(evidence, node);
+    bool const same = set != node.log.set_by_environment.end() && !best.empty() &&
+                      parse_filter(set->second).matches(best);
+    if (!same) return fix_text(node, best);
+    return "unset NCCL_SOCKET_IFNAME, or list the names of all nodes in it (eth0,ens3: ip -br "
+           "address), or set it in each node's /etc/nccl.conf";
+}
+
+}  // namespace
+
 void check_connections(Evidence const& evidence, Outcome& outcome) {
     for (auto const& node : evidence.nodes) {
-        auto const found = node.log.troubles.find(LogTrouble::no_interface);
+        auto const trouble =
+            lacks_set_interface(node) ? LogTrouble::bad_address : LogTrouble::no_interface;
+        auto const found = node.log.troubles.find(trouble);
         if (found == node.log.troubles.end()) continue;
         outcome.findings.push_back({.severity = Severity::fault,
                                     .nodes = {node.name},
                                     .title = "NCCL finds no interface that it may use",
                                     .seen = "log: " + found->second + setting_text(node),
                                     .effect = "the run fails when it connects",
-                                    .fix = fix_text(node, logged_interface(evidence, node)),
+                                    .fix = missing_fix(evidence, node),
                                     .impact = 1});
     }
     bool const explained = std::ranges::any_of(

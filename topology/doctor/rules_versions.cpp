@@ -1,5 +1,6 @@
 // Rules about versions: rows 18 and 19, drivers, combinations.
 #include "base/host_list.hpp"
+#include "topology/doctor/interface_names.hpp"
 #include "topology/doctor/rules_internal.hpp"
 
 #include <fmt/format.h>
@@ -126,6 +127,24 @@ void check_plugins(Evidence const& evidence, Outcome& outcome) {
     }
 }
 
+/// A missing interface has a separate rule.
+void check_bad_addresses(Evidence const& evidence, Outcome& outcome) {
+    Outcome logged;
+    find_trouble(logged, evidence, LogTrouble::bad_address,
+                 {.severity = Severity::fault,
+                  .title = "A peer's message was not understood when NCCL connected",
+                  .effect = "the run fails or hangs at the start",
+                  .fix = "compare NCCL's version in the log of every node: one of them most likely "
+                         "has another",
+                  .impact = 1});
+    auto node = evidence.nodes.begin();  // findings are in the order of the nodes
+    for (auto& each : logged.findings) {
+        node =
+            std::ranges::find(node, evidence.nodes.end(), each.nodes.front(), &NodeEvidence::name);
+        if (!lacks_set_interface(*node)) outcome.findings.push_back(std::move(each));
+    }
+}
+
 /// `word`: "NCCL"; `versions`: those that the ranks of the node wrote.
 void check_one_library(NodeEvidence const& node, std::string_view word,
                        std::set<std::string> const& versions, Outcome& outcome) {
@@ -160,15 +179,7 @@ Outcome check_mixed_versions(Evidence const& evidence) {
     check_plugins(evidence, outcome);
     bool const differ = std::ranges::any_of(
         outcome.findings, [](Finding const& each) { return each.severity == Severity::fault; });
-    if (!differ) {
-        find_trouble(outcome, evidence, LogTrouble::bad_address,
-                     {.severity = Severity::fault,
-                      .title = "A peer's message was not understood when NCCL connected",
-                      .effect = "the run fails or hangs at the start",
-                      .fix = "compare NCCL's version in the log of every node: one of them most "
-                             "likely has another",
-                      .impact = 1});
-    }
+    if (!differ) check_bad_addresses(evidence, outcome);
     find_trouble(outcome, evidence, LogTrouble::version,
                  {.severity = Severity::fault,
                   .title = "Versions do not fit together",

@@ -48,7 +48,7 @@ constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::topo_file, "XML Topology has wrong version", ""},
     TroubleWords{LogTrouble::topo_file, "Could not open XML topology file", ""},
     TroubleWords{LogTrouble::topo_file, "NCCL WARN XML Parse", ""},
-    TroubleWords{LogTrouble::bad_address, "address with family", "neither AF_INET"},
+    TroubleWords{LogTrouble::bad_address, " with family ", "neither AF_INET"},
     TroubleWords{LogTrouble::shm, "shared memory segment", "rror"},
     TroubleWords{LogTrouble::shm, "/dev/shm/nccl-", "failed"},
     TroubleWords{LogTrouble::shm, "/dev/shm/nccl-", "No space"},
