@@ -183,8 +183,17 @@ Outcome check_cross_rail(Evidence const& evidence) {
 Outcome check_efa(Evidence const& evidence) {
     bool const any = std::ranges::any_of(
         evidence.nodes, [](auto const& node) { return has_kind(node, NicKind::efa); });
-    if (!any && !any_trouble(evidence, LogTrouble::ofi)) return skip("no EFA");
+    bool const logged =
+        any_trouble(evidence, LogTrouble::ofi) || any_trouble(evidence, LogTrouble::ofi_memory);
+    if (!any && !logged) return skip("no EFA");
     Outcome outcome;
+    find_trouble(outcome, evidence, LogTrouble::ofi_memory,
+                 {.severity = Severity::fault,
+                  .title = "libfabric could not register memory of a GPU",
+                  .effect = "the run fails when it connects",
+                  .fix = "take the EFA installer 1.29.1 or later, which NCCL 2.19 and later need; "
+                         "with an older one set FI_EFA_SET_CUDA_SYNC_MEMOPS=0",
+                  .impact = 1});
     find_trouble(outcome, evidence, LogTrouble::ofi,
                  {.severity = Severity::fault,
                   .title = "libfabric does not get through over EFA",

@@ -28,6 +28,7 @@ enum class LogTrouble {
     memory_register,  // ibv_reg_mr: cannot allocate memory
     open_files,       // too many open files
     ofi,              // libfabric found no provider or could not connect
+    ofi_memory,       // libfabric could not register memory of a GPU
     plugin,           // a requested plug-in was not found
     version,          // incompatible versions of ranks or driver
     nvls,             // NVLS or multicast set-up failed

@@ -18,5 +18,24 @@ TEST(GpuReports, ARankCannotSeeItsPeersGpu) {
     EXPECT_THAT(found.fix, HasSubstr("not --gpus-per-task"));
 }
 
+TEST(GpuReports, LibfabricCouldNotRegisterGpuMemory) {
+    // awslabs/awsome-distributed-ai issue 203
+    auto const found = finding_of(
+        "p5-1:5:9 [4] register_rail_mr_buffer:617 NCCL WARN NET/OFI Unable to register memory "
+        "(type "
+        "= 2) for device 4. RC: -22, Error: Invalid argument\n");
+    EXPECT_EQ(found.rule, "efa-blocked");
+    EXPECT_THAT(found.fix, HasSubstr("FI_EFA_SET_CUDA_SYNC_MEMOPS=0"));
+    auto const locked = finding_of(
+        "p5-1:5:9 [4] register_mr_buffer:617 NCCL WARN NET/OFI Unable to register memory (type = "
+        "1) for device 4. RC: -12, Error: Cannot allocate memory\n");
+    EXPECT_THAT(locked.fix, HasSubstr("ulimit -l"));
+    auto const of_host = finding_of(
+        "p5-1:5:9 [4] register_mr_buffer:617 NCCL WARN NET/OFI Unable to register memory (type = "
+        "1) for device 4. RC: -22, Error: Invalid argument\n",
+        Severity::warning);
+    EXPECT_EQ(of_host.rule, "nccl-warnings");
+}
+
 }  // namespace
 }  // namespace osora::topology::doctor
