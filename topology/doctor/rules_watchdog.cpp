@@ -4,6 +4,7 @@
 
 #include "base/text/text.hpp"
 #include "topology/doctor/log/nccl_log_internal.hpp"
+#include "topology/xid.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -63,8 +64,13 @@ bool has_all_ranks(std::string const& group) {
 
 /// Nothing in the log names a host: it is of the node whose name its file has.
 bool is_of_one_node(NcclLog const& log) {
-    return log.bootstrap_interface.empty() && log.networks.empty() && log.troubles.empty() &&
-           log.warnings.empty();
+    // PyTorch writes these, without a host.
+    std::set<LogTrouble> const anonymous{LogTrouble::cuda_error, LogTrouble::heartbeat,
+                                         LogTrouble::no_id};
+    bool const named = std::ranges::any_of(
+        log.troubles, [&](auto const& each) { return !anonymous.contains(each.first); });
+    return !named && log.bootstrap_interface.empty() && log.networks.empty() &&
+           log.members.empty() && log.warnings.empty();
 }
 
 /// The nodes of ranks: where NCCL's lines of the largest communicator name them, else whose log has
@@ -273,32 +279,60 @@ void add_timeout(Job const& job, Outcome& outcome) {
          .impact = 0.95});
 }
 
+/// Nodes whose broken GPU the kernel's log names.
+std::set<std::string> nodes_with_fatal_xids(Evidence const& evidence) {
+    std::set<std::string> names;
+    for (auto const& node : evidence.nodes) {
+        for (auto const& gpu : node.gpus) {
+            bool const is_fatal =
+                !gpu.fatal_event.empty() || std::ranges::any_of(gpu.xids, is_fatal_xid);
+            if (is_fatal) names.insert(node.name);
+        }
+    }
+    return names;
+}
+
+std::string cuda_fix(bool broken) {
+    if (broken) {
+        return fmt::format("exclude its node {}; dmesg (Xid) names the GPU: reset or replace it",
+                           kExclude);
+    }
+    return "see the first error in the rank's own log; CUDA_LAUNCH_BLOCKING=1 names the kernel "
+           "that failed. When it fails on one node alone: dmesg (Xid), exclude it";
+}
+
 /// Errors of CUDA that ended watchdogs: a kernel failed, and the other ranks wait for this one.
+/// Where the kernel's log or NCCL names the broken GPU's node, that is the better finding.
 void add_cuda_errors(Evidence const& evidence, Job const& job, Outcome& outcome) {
+    auto const fatal = nodes_with_fatal_xids(evidence);
+    bool const of_nccl = any_trouble(evidence, LogTrouble::gpu_broken);
+    bool const apart = std::ranges::all_of(
+        evidence.nodes, [](auto const& node) { return is_of_one_node(node.log); });
     for (auto const& node : evidence.nodes) {
         auto const found = node.log.troubles.find(LogTrouble::cuda_error);
         if (found == node.log.troubles.end()) continue;
         std::string_view const line = found->second;
+        bool const broken = line.find("uncorrectable") != line.npos;
         auto const of_job = after(line, "[rank");  // "Rank 2]" is that of the process group
         auto const text = of_job ? of_job : after(line, "Rank ");
         auto const rank = text ? leading_number<int>(*text) : std::nullopt;
-        Finding finding{
-            .severity = Severity::fault,
-            .title = fmt::format("CUDA failed on {}: {}",
-                                 rank ? fmt::format("rank {}", *rank) : "a rank",
-                                 after(line, "CUDA error: ").value_or("")),
-            .seen = "log: " + found->second,
-            .effect = "the run ends; other ranks only waited for this one",
-            .fix =
-                "see the first error in the rank's own log; CUDA_LAUNCH_BLOCKING=1 names the "
-                "kernel that failed. When it fails on one node alone: dmesg (Xid), exclude it",
-            .impact = 1};
+        Finding finding{.severity = Severity::fault,
+                        .title = fmt::format("CUDA failed on {}: {}",
+                                             rank ? fmt::format("rank {}", *rank) : "a rank",
+                                             after(line, "CUDA error: ").value_or("")),
+                        .seen = "log: " + found->second,
+                        .effect = "the run ends; other ranks only waited for this one",
+                        .fix = cuda_fix(broken),
+                        .impact = 1};
         auto const known = rank ? job.node_of.find(*rank) : job.node_of.end();
         if (known != job.node_of.end()) {
             finding.nodes = {known->second};
-        } else if (evidence.nodes.size() == 1) {
+        } else if (evidence.nodes.size() == 1 || apart) {
             finding.nodes = {node.name};
         }
+        bool const by_kernel =
+            finding.nodes.empty() ? !fatal.empty() : fatal.contains(finding.nodes.front());
+        if (broken && (of_nccl || by_kernel)) continue;
         outcome.findings.push_back(std::move(finding));
     }
 }

@@ -35,7 +35,6 @@ constexpr std::array kTroubleWords{
     TroubleWords{LogTrouble::mismatch, "Mismatched collective", ""},
     TroubleWords{LogTrouble::mismatch, "message truncated", ""},
     TroubleWords{LogTrouble::duplicate_gpu, "Duplicate GPU detected", ""},
-    TroubleWords{LogTrouble::gpu_broken, "watchdog thread terminated", "uncorrectable"},
     TroubleWords{LogTrouble::cuda_error, "watchdog thread terminated", "CUDA error: "},
     TroubleWords{LogTrouble::heartbeat, "watchdog got stuck for", ""},
     TroubleWords{LogTrouble::heartbeat, "Heartbeat monitor timed out", ""},
